@@ -1,16 +1,16 @@
-"""What it takes to score many answers: calls, tokens, hours, cores and money, and what ends first.
+"""Say what scoring many answers takes: calls, tokens, hours, cores, money, and the first limit.
 
     make bench        or: python -m bench.capacity [--answers 32]
     python -m bench.capacity --requests-per-minute 30000 --price-in 0.4 --price-out 1.6
 
-What one answer costs is measured here: each method judges the same answers of five facts over three
-passages of 80 words, and asks a server that counts tokens (`bench.fixed_latency_server`). All else
-is arithmetic. The limits of the endpoint and the prices are yours to give: the defaults stand for
-nobody's.
+Only the cost of one answer is measured. Each method judges the same answers of five facts over
+three passages of 80 words, and asks a server that counts tokens (`bench.fixed_latency_server`). The
+rest is arithmetic. Give your endpoint's limits and prices: the defaults are not those of a real
+endpoint.
 
-The CPU is that of this process, with the HTTP client. A cross-encoder's weights are random numbers
-in the shape of DeBERTa v3 base, since its time does not depend on them. A record of the log and a
-question in Chroma are written one at a time, as they are while answers are scored.
+The CPU time is that of this process, with the HTTP client. A cross-encoder's weights are random
+numbers in the shape of DeBERTa v3 base, because its time does not depend on them. Records of the
+log and questions in Chroma are written one at a time, as they are while answers are scored.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ from demur.observe import SQLSink
 from demur_research.texts.bland import samples
 
 COUNTS = tuple(10**power for power in range(4, 10))
-"""Answers to be scored."""
+"""The numbers of answers to score."""
 _AT_ONCE = 16
 _PAIR_TOKENS = 160
-"""Of a passage and a sentence."""
+"""The tokens of a passage and a sentence."""
 _WRITTEN = 200
 """How many records, and how many questions, are timed."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What one answer takes, on average."""
+    """Hold what one answer takes, on average."""
 
     calls: float
     prompt: float
-    """Tokens."""
+    """The tokens of prompts."""
     reply: float
     cpu: float
-    """Seconds of one core, models that run here left out."""
+    """The seconds of one core, without models that run in this process."""
     pairs: float = 0
-    """Pairs of texts for a cross-encoder."""
+    """The pairs of texts for a cross-encoder."""
     texts: float = 0
-    """Texts to be embedded."""
+    """The texts to embed."""
     questions: float = 0
-    """New questions, which are kept in Chroma and asked for their neighbours."""
+    """The new questions, which are kept in Chroma and asked for their neighbours."""
 
     def plus(self, share: float, other: Costs) -> Costs:
-        """With another's costs for a share of the answers."""
+        """Return these costs plus the other costs for a share of the answers."""
         return Costs(*(a + share * b for a, b in zip(_values(self), _values(other), strict=True)))
 
     def times(self, factor: float) -> Costs:
-        """So many of it."""
+        """Return these costs times a factor."""
         return Costs(*(factor * value for value in _values(self)))
 
 
@@ -78,55 +78,55 @@ def _values(costs: Costs) -> Sequence[float]:
 
 @dataclass(frozen=True)
 class Local:
-    """Seconds of one core that models in this process take."""
+    """Hold the seconds of one core that models in this process take for a pair or a text."""
 
     pair: float
     text: float
 
     def seconds(self, costs: Costs) -> float:
-        """For one answer."""
+        """Return the seconds of one core for one answer."""
         return costs.pairs * self.pair + costs.texts * self.text
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of one machine that can be the limit."""
+    """Describe a part of one machine that can be the limit."""
 
     name: str
     each: float
-    """Seconds of one use."""
+    """The seconds of one use."""
     uses: Callable[[Costs], float]
-    """How often an answer uses it."""
+    """A function that returns how often an answer uses the part."""
     then: str
-    """What to use where it is the limit."""
+    """What to use instead if the part is the limit."""
 
     def rate(self, costs: Costs) -> float:
-        """Return answers a second; infinity for a method that does not use it."""
+        """Return the answers a second; infinity for a method that does not use the part."""
         uses = self.uses(costs)
         return 1 / (uses * self.each) if uses else math.inf
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What a model's endpoint takes, and for how much."""
+    """Describe the limits and prices of a model's endpoint."""
 
     requests: float
-    """A minute."""
+    """The requests a minute."""
     tokens: float
-    """A minute."""
+    """The tokens a minute."""
     latency: float
-    """Seconds of a request."""
+    """The seconds of a request."""
     price_in: float
-    """Of a million tokens."""
+    """The price of a million tokens of prompts."""
     price_out: float
 
     def rate(self, costs: Costs) -> float:
-        """Answers a second; infinite for a method that asks no model."""
+        """Return the answers a second; infinity for a method that asks no model."""
         by_requests, by_tokens = self._rates(costs)
         return min(by_requests, by_tokens)
 
     def limit(self, costs: Costs) -> str:
-        """What of the endpoint is used up first."""
+        """Return which limit of the endpoint is reached first."""
         by_requests, by_tokens = self._rates(costs)
         if math.isinf(by_requests):
             return "–"
@@ -138,19 +138,25 @@ class Endpoint:
         return self.requests / costs.calls / 60, self.tokens / (costs.prompt + costs.reply) / 60
 
     def price(self, costs: Costs) -> float:
-        """Of one answer."""
+        """Return the price of one answer."""
         return (costs.prompt * self.price_in + costs.reply * self.price_out) / 1e6
 
 
 def main() -> None:
-    """Measure, compute and print."""
+    """Measure the costs of an answer, compute the rest, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--answers", type=int, default=32, help="that are measured, each method")
+    parser.add_argument(
+        "--answers", type=int, default=32, help="answers to measure for each method"
+    )
     parser.add_argument("--requests-per-minute", type=float, default=10_000)
     parser.add_argument("--tokens-per-minute", type=float, default=4_000_000)
-    parser.add_argument("--latency", type=float, default=1.0, help="seconds of a request")
-    parser.add_argument("--price-in", type=float, default=0.2, help="of a million tokens")
-    parser.add_argument("--price-out", type=float, default=0.8, help="of a million tokens")
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds per request")
+    parser.add_argument(
+        "--price-in", type=float, default=0.2, help="price of a million tokens of prompts"
+    )
+    parser.add_argument(
+        "--price-out", type=float, default=0.8, help="price of a million tokens of replies"
+    )
     parser.add_argument("--open", type=float, nargs="+", default=[0.1, 0.3], metavar="SHARE")
     options = parser.parse_args()
     endpoint = Endpoint(
@@ -176,7 +182,7 @@ def main() -> None:
 
 
 def measured(answers: int) -> dict[str, Costs]:
-    """What each method takes for one answer."""
+    """Return what each method takes for one answer."""
     with served("bench.fixed_latency_server", "--latency", 0.02) as ready:
         model = ChatOpenAI(base_url=ready["url"], api_key="none", model="none", max_retries=0)
         encoder = _Counted()
@@ -216,7 +222,7 @@ def _cost(method: Evaluator, asked: Sequence[Sample], encoder: _Counted) -> Cost
 
 
 def _fewl(fewl: FEWL, answers: int, place: int, vectors: made.WordVectors) -> Costs:
-    """Of the first answers to questions, or of later ones to the same questions."""
+    """Return the costs of the first answers to questions, or of later answers to the same ones."""
     items = [made.item(1000 + at, made.topics(200)) for at in range(answers)]
     before, started = vectors.embedded, time.process_time()
     found = fewl.batch(
@@ -241,7 +247,7 @@ def _costs(found: Sequence[Evaluation], cpu: float) -> Costs:
 
 
 class _Counted:
-    """A cross-encoder that counts pairs, and finds each entailed."""
+    """Count the pairs that a cross-encoder would read, and find each of them entailed."""
 
     fingerprint = "bench: counted"
 
@@ -259,7 +265,7 @@ class _Counted:
 
 
 def _minilm_seconds() -> float:
-    """To embed a text of twelve words, by the local MiniLM."""
+    """Return how long the local MiniLM takes to embed a text of twelve words."""
     texts = [" ".join(made.item(at, 20).answers[0].split()[:12]) for at in range(256)]
     model = MiniLM()
     model.embed_documents(texts[:32])
@@ -269,7 +275,7 @@ def _minilm_seconds() -> float:
 
 
 def _pair_seconds() -> float:
-    """To score a pair by a model of DeBERTa v3 base's shape, in batches of 32."""
+    """Return how long a model of DeBERTa v3 base's shape takes for a pair, in batches of 32."""
     import torch
     from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
@@ -442,7 +448,7 @@ _UNITS = {"years": 365.25 * 86_400, "days": 86_400.0, "h": 3600.0, "min": 60.0, 
 
 
 def _time(seconds: float) -> str:
-    """In the largest unit of which it is at least two, but at least in seconds."""
+    """Return a time in the largest unit that it has two of, or else in seconds."""
     unit = next((name for name, size in _UNITS.items() if seconds >= 2 * size), "s")
     number = seconds / _UNITS[unit]
     return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"

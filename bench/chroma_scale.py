@@ -1,13 +1,13 @@
-"""How a store of questions in Chroma grows: to fill it, to open it, to ask it, and its size.
+"""Measure how a store in Chroma grows: the time to fill, open and query it, and its size.
 
     make bench        or: python -m bench.chroma_scale [--entries 2000 10000]
     python -m bench.chroma_scale --entries 10000 100000 1000000
 
-The second line is the full size, which takes an hour. The store is FEWL's `NeighborStore` in a
-folder. A question is some words of one of many topics, its vector the sum of a vector for each word
-(384 numbers, as MiniLM's), and two short answers are known of it. What a store of each size takes
-is measured in a process of its own, which opens it anew and asks for the 25 nearest of questions
-that are new, one by one and many at once.
+The second command measures the full size, which takes an hour. The store is FEWL's `NeighborStore`
+in a folder. A question is some words of one of many topics. Its vector is the sum of a vector for
+each word (384 numbers, as for MiniLM), and two short answers to it are known. Each size is measured
+in its own process. The process opens the store and asks for the 25 nearest neighbours of new
+questions, one by one and many at once.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _CEILING = 0.8
 
 @dataclass(frozen=True)
 class Asked:
-    """What a store of one size takes."""
+    """Hold what a store of one size takes."""
 
     opened: float
-    """Seconds until the first question was answered."""
+    """The seconds until the first question was answered."""
     singly: Clock
     together: Clock
     gb: float
-    """Resident memory of the process at its peak."""
+    """The peak resident memory of the process, in GB."""
     found: float
-    """Neighbours found of each question, on average."""
+    """The neighbours found for a question, on average."""
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--entries", type=int, nargs="+", default=[2000, 10_000])
     options = parser.parse_args()
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def filled(folder: Path, first: int, count: int, most: int) -> Clock:
-    """Add the questions from one number to another."""
+    """Add the questions from number `first` to `count`, and return the time that it took."""
     clock = Clock()
     store = NeighborStore(folder, embedding=made.WordVectors())
     questions = _questions(first, count, most)

@@ -1,7 +1,7 @@
-"""Invented questions with scored answers, as many as wanted, always the same, and vectors for them.
+"""Make up questions with scored answers and vectors, in any number and always the same.
 
-A question is one of twelve about one of eight kinds of house in one of six towns; its name, made
-of syllables, tells it from the others.
+A question is one of twelve, about one of eight kinds of house, in one of six towns. A name made of
+syllables distinguishes it from the others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from demur._fingerprints import fingerprint
 from demur.local import MiniLM
 
 CANDIDATES = 3
-"""Answers to each question."""
+"""The number of answers to each question."""
 MEDIAN_BEST = 0.5 ** (1 / CANDIDATES)
-"""The median of the best of so many scores between 0 and 1, all as likely."""
+"""The median of the best of `CANDIDATES` scores that are uniform between 0 and 1."""
 
 _ASKED = (
     *("Who founded the {}?", "When was the {} built?", "What are the walls of the {} made of?"),
@@ -42,7 +42,7 @@ _FACTS = (
 
 
 def item(number: int) -> tuple[str, list[str], list[float]]:
-    """A question with its answers and their scores."""
+    """Return a question with its answers and their scores."""
     chance = random.Random(-1 - number)
     answers = []
     for _ in range(CANDIDATES):
@@ -52,10 +52,10 @@ def item(number: int) -> tuple[str, list[str], list[float]]:
 
 
 def question(number: int) -> str:
-    """The question of that number, which no other number has."""
+    """Return the question of a number, which no other number has."""
     chance = random.Random(number)
     what, kind, town = (chance.choice(of) for of in (_ASKED, _KINDS, _TOWNS))
-    # The last part makes it the only one of its number.
+    # The last part of the name makes the question unique.
     return what.format(f"{kind} of {_name(chance)}{_spelt(number)} in {town}")
 
 
@@ -69,24 +69,28 @@ def _spelt(number: int) -> str:
 
 
 class Near(Embeddings):
-    """Made-up vectors: MiniLM's of the question without the name, and something for the name."""
+    """Make up vectors near those of MiniLM.
+
+    A vector is MiniLM's vector of the question without the name, plus a part for the name.
+    """
 
     _SHARE = 0.8
-    """The cosine of a question with the same without the name: about what it is with MiniLM."""
+    """The cosine between a question and the same question without the name, about as with
+    MiniLM."""
 
     @property
     def fingerprint(self) -> str:
-        """MiniLM's, so that the store can be searched with that."""
+        """Return MiniLM's fingerprint, so that the store can be searched with MiniLM."""
         return fingerprint(MiniLM())
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The vector of each text."""
+        """Return the vector of each text."""
         found = np.stack([self._vector(text) for text in texts])
         rows: list[list[float]] = found.tolist()
         return rows
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text."""
+        """Return the vector of a text."""
         return self.embed_documents([text])[0]
 
     def _vector(self, text: str) -> NDArray[np.float32]:
@@ -94,7 +98,7 @@ class Near(Embeddings):
         if name is None:
             raise RuntimeError(f"expected one of the questions made here, got {text!r}")
         spelt = name[1].lower()
-        # Names that share syllables are alike.
+        # Names that share syllables have similar vectors.
         rows = [
             at * len(_SYLLABLES) + _SYLLABLES.index(spelt[2 * at : 2 * at + 2])
             for at in range(len(spelt) // 2)

@@ -1,17 +1,21 @@
-"""What selecting few-shot examples takes beside the bare search, and what building a store takes.
+"""Compare selecting few-shot examples with the bare search, and measure building a store.
 
     make bench        or: python -m bench.exemplars [--questions 1000 10000] [--asked 200]
     python -m bench.exemplars --questions 1000 10000 100000
 
-The second line is the full size. The store (Chroma, in a folder) is the real one, of three scored
-answers a question. Bare is what one would do without demur: a plain Chroma collection of the same
-questions and vectors, each with its best answer as metadata, and for a new question its vector, by
-MiniLM, and one query for five neighbours. "In the store" is that query of the store's collection.
-All ways take turns, each time with a question that was never asked before. To compute 100,000
-vectors by MiniLM takes minutes, so those stored are made up around MiniLM's of a few questions:
-that changes nothing in what is measured. What is over its goal is said at the end, and is no
-failure: other work on the machine spoils the figures, CPU's less than wall's. Chroma's threads
-leave holes in memory: with MALLOC_ARENA_MAX=1 the peaks are those of what is held.
+The second command measures the full size. The store (Chroma, in a folder) is the real one, with
+three scored answers to each question. "Bare" is the way without demur: a plain Chroma collection of
+the same questions and vectors, with the best answer as metadata. For a new question it computes
+MiniLM's vector and runs one query for five neighbours. "In the store" is this query of the store's
+collection.
+
+All ways take turns, each time with a question that was never asked before. Computing 100,000
+vectors by MiniLM takes minutes, so the stored vectors are made up around MiniLM's vectors of a few
+questions. That changes nothing in what is measured.
+
+Figures over their goals are listed at the end. They are not a failure, because other work on the
+machine changes the figures, wall times more than CPU times. Chroma's threads leave holes in memory.
+With MALLOC_ARENA_MAX=1 the peaks show only the memory in use.
 """
 
 from __future__ import annotations
@@ -48,11 +52,13 @@ Select = Callable[[str], object]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--questions", type=int, nargs="+", default=[1000, 10_000], help="stored")
+    parser.add_argument(
+        "--questions", type=int, nargs="+", default=[1000, 10_000], help="stored questions"
+    )
     parser.add_argument("--asked", type=int, default=200, help="new questions for each way")
-    parser.add_argument("--keep", type=Path, help="folder where stores stay for the next run")
+    parser.add_argument("--keep", type=Path, help="folder that keeps the stores for the next run")
     options = parser.parse_args()
     try:
         MiniLM()
@@ -78,11 +84,11 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Built:
-    """What `add_many` took, all vectors being at hand."""
+    """Hold what `add_many` took, with all vectors computed beforehand."""
 
     clock: Clock
     before_mb: float
-    """Resident memory at its peak before the first question."""
+    """The peak resident memory before the first question, in MB."""
     peak_mb: float
 
 
@@ -123,7 +129,7 @@ def built_bare(folder: Path, count: int) -> Built:
 
 
 def _warm() -> made.Near:
-    """With nearly all at hand that is MiniLM's."""
+    """Return the embedding with nearly all of MiniLM's vectors computed."""
     embedding = made.Near()
     embedding.embed_documents([made.question(number) for number in range(5000)])
     return embedding
@@ -147,20 +153,21 @@ def _tell_built(count: int, store: Built, bare: Built) -> list[str]:
 
 @dataclass(frozen=True)
 class Selected:
-    """What each way took per question, and what memory the whole took."""
+    """Hold what each way took for each question, and the memory of the whole run."""
 
     clocks: dict[str, list[Clock]]
     opened_mb: float
-    """Resident memory at its peak, once each way was warm."""
+    """The peak resident memory after each way was used once, in MB."""
     half_mb: float
     """The same after half of the questions."""
     peak_mb: float
     ceiling: float
-    """Of `max_similarity`: every second question has a nearer one."""
+    """The value of `max_similarity`, which the nearest neighbour of every second question
+    exceeds."""
 
 
 def selected(folder: Path, count: int, asked: int) -> Selected:
-    """Select for so many new questions, each way in turns."""
+    """Select examples for `asked` new questions, with the ways in turns."""
     store = ExampleStore(folder)
     new = (made.question(number) for number in range(count, sys.maxsize))
     nearest = [store.nearest(next(new), 1)[0].similarity for _ in range(_WARM_UP)]
@@ -174,7 +181,7 @@ def selected(folder: Path, count: int, asked: int) -> Selected:
         opened = half = _peak_mb()
         names = list(ways)
         for turn in range(asked):
-            # Who comes next finds what the one before left in the caches: each comes after each.
+            # A way profits from the caches of the one before it, so their order changes.
             random.Random(turn).shuffle(names)
             for name in names:
                 question, clock = next(new), Clock()
@@ -255,7 +262,7 @@ def _tell_selected(count: int, asked: int, found: Selected) -> list[str]:
 
 
 def _medians(clocks: list[Clock]) -> tuple[float, float]:
-    """Milliseconds of wall and of CPU."""
+    """Return the median milliseconds of wall time and of CPU time."""
     return (
         1000 * statistics.median(clock.wall for clock in clocks),
         1000 * statistics.median(clock.cpu for clock in clocks),

@@ -1,13 +1,14 @@
-"""What FEWL costs beside its model calls: time, memory, neighbours, similarities.
+"""Measure what FEWL costs beside its model calls: time, memory, neighbours, similarities.
 
     make bench        or: python -m bench.fewl [--questions 500 1000] [--parts scale lookup ...]
     python -m bench.fewl --questions 1000 2000 5000 10000 --embedded 737 10000 --data DIR
 
-The evaluator, the store (Chroma, in a folder) and the similarity are the real ones; what the models
-said is made up beforehand (`bench/fewl_texts.py`), so that no model is called. The second line is
-the full size. Each measurement of time has a process of its own. Wall times include what other work
-takes from the machine; the CPU's do not, but grow too where cores and caches are shared. DIR holds
-`chale/chale.jsonl`. What is over its goal is said at the end, and is no failure.
+The second command measures the full size. The evaluator, the store (Chroma, in a folder) and the
+similarity are the real ones. What the models would say is made up beforehand
+(`bench/fewl_texts.py`), so no model is called. Each measurement of time has its own process. Wall
+times include other work on the machine. CPU times do not, but they grow too if cores and caches are
+shared. DIR has `chale/chale.jsonl`. Figures over their goals are listed at the end, and are not a
+failure.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ T = TypeVar("T")
 
 @dataclass
 class Clock:
-    """What went by inside of it, in seconds."""
+    """Measure the seconds that pass inside a `with` block."""
 
     wall: float = 0.0
     cpu: float = 0.0
-    """Of this process, in all its threads."""
+    """The CPU seconds of this process, in all its threads."""
 
     def __enter__(self) -> None:
         self._from = time.perf_counter(), time.process_time()
@@ -67,23 +68,29 @@ class Clock:
 
 
 class Silent(BaseChatModel):
-    """A model that must not be called."""
+    """Stand for a model that must not be called."""
 
     @property
     def _llm_type(self) -> str:
         return "silent"
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
-        raise RuntimeError("a model was called, though everything is known")
+        raise RuntimeError("a model was called, although all of its replies are known")
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--questions", type=int, nargs="+", default=[500, 1000])
     parser.add_argument("--stored", type=int, nargs="*", default=[737, 10000])
-    parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
-    parser.add_argument("--data", type=Path, help="folder with chale/")
+    parser.add_argument(
+        "--embedded",
+        type=int,
+        nargs="*",
+        default=[737],
+        help="stored questions, with MiniLM's vectors",
+    )
+    parser.add_argument("--data", type=Path, help="the folder that has chale/")
     parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
@@ -94,7 +101,7 @@ def main() -> None:
 
 
 def load() -> str:
-    """How busy the machine is, which spoils figures."""
+    """Return a line about how busy the machine is, because load changes the figures."""
     return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
 
 
@@ -103,12 +110,12 @@ def load() -> str:
 
 @dataclass(frozen=True)
 class Scored:
-    """What scoring the three answers of each question took."""
+    """Hold what scoring the three answers of each question took."""
 
     filling: Clock
     scoring: Clock
     mb: float
-    """Resident memory of the process at its peak."""
+    """The peak resident memory of the process, in MB."""
     asked: int
     evaluated: int
     embedded: int
@@ -220,7 +227,7 @@ def _lookup(options: argparse.Namespace) -> list[str]:
 
 
 def looked_up(kind: type[Embeddings], count: int) -> dict[str, Clock]:
-    """What finding the neighbours of `_LOOKUPS` questions takes, each way."""
+    """Return what finding the neighbours of `_LOOKUPS` questions takes, in each way."""
     clocks: dict[str, Clock] = {}
     topics = made.topics(count)
     stride = max(2, count // _LOOKUPS)
@@ -290,7 +297,7 @@ def _pairs(options: argparse.Namespace) -> list[str]:
 
 
 def _chale(folder: Path, count: int) -> dict[str, list[Item]]:
-    """CHALE's questions and answers, with what references say of them."""
+    """Return CHALE's questions and answers, with made-up answers of the references."""
     with (folder / "chale" / "chale.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     unlike = [row for row in rows if not row["flags"]["half_equals_hallu"]]
@@ -300,7 +307,7 @@ def _chale(folder: Path, count: int) -> dict[str, list[Item]]:
                 replace(one.asked, question=row["question"]),
                 tuple(row[side] for side in _SIDES),
             )
-            # Spread over the file, whose order is the source's.
+            # Spread over the file, which is in the order of its sources.
             for one, row in zip(
                 made.items(count), some[:: max(1, len(some) // count)], strict=False
             )
@@ -313,7 +320,7 @@ def _chale(folder: Path, count: int) -> dict[str, list[Item]]:
 
 
 def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """So many at a time, so that none are in memory that are not at work."""
+    """Yield the items in parts, so that only one part is in memory at a time."""
     waiting = iter(items)
     while part := list(islice(waiting, _PART)):
         yield part
@@ -326,7 +333,7 @@ def _folder() -> Iterator[Path]:
 
 
 def alone(measure: Callable[..., T], *arguments: Any) -> T:
-    """What a function returns that has a process of its own."""
+    """Run a function in its own process, and return its result."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(measure, *arguments).result()

@@ -1,11 +1,11 @@
-"""How long one answer waits for its FEWL score, in latencies of the server that it asks.
+"""Measure how long one answer waits for its FEWL score, in latencies of the model's server.
 
     make bench        or: python -m bench.fewl_inline [--questions 6] [--latency 0.2]
 
-An answer to a new question, then another to the same one, one after the other, beside a bare call
-of `ChatOpenAI` in turns with them; 50 other questions are known. All that a new question needs
-should be asked for at once. More than the goal is said at the end, and is no failure: other work
-spoils the figures.
+An answer to a new question is scored, and then another answer to the same question, in turns with a
+bare call of `ChatOpenAI`. 50 other questions are known. All requests for a new question should be
+sent at once. Figures over the goal are listed at the end. They are not a failure, because other
+work on the machine changes the figures.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Loop = asyncio.AbstractEventLoop
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--questions", type=int, default=6, help="new ones, each way")
+    parser.add_argument("--questions", type=int, default=6, help="new questions for each way")
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     options = parser.parse_args()
 
@@ -51,7 +51,7 @@ def main() -> None:
         served("bench.fixed_latency_server", "--latency", options.latency) as ready,
         closing(asyncio.new_event_loop()) as loop,
     ):
-        # Of the same name they would be one, and equal requests in flight are sent once.
+        # Models of the same name would be one model, whose equal requests in flight are sent once.
         models = [
             ChatOpenAI(base_url=ready["url"], api_key="none", model=f"none-{at}", max_retries=0)
             for at in range(made.N)
@@ -74,11 +74,11 @@ def main() -> None:
 def _row(
     name: str, fewl: FEWL, model: ChatOpenAI, way: str, options: argparse.Namespace, loop: Loop
 ) -> list[str]:
-    """Print a line of the table; what is over the goal comes back."""
+    """Print a line of the table, and return the figures over the goal."""
     taken: dict[str, list[Clock]] = {"bare": [], "new": [], "known": []}
     calls: dict[str, set[int]] = {"new": set(), "known": set()}
     for at in range(options.questions + 1):
-        # Others for each way, so that they are new.
+        # Each way has its own questions, so that they are new.
         one = made.item(_KNOWN + (way == "async") * 1000 + at, made.topics(_KNOWN))
         question = one.asked.question
         _, clock = _timed(model, ANSWER.messages(question=question), way, loop)
@@ -89,7 +89,7 @@ def _row(
             calls[kind].add(_calls(found))
     cells = []
     for kind, clocks in taken.items():
-        # The first opened the connections.
+        # The first call opened the connections, and is left out.
         wall, cpu = (
             statistics.median(getattr(clock, what) for clock in clocks[1:])
             for what in ("wall", "cpu")
@@ -103,7 +103,7 @@ def _row(
 
 
 def _timed(one: Runnable[Any, Any], given: object, way: str, loop: Loop) -> tuple[Any, Clock]:
-    """What a Runnable returns, and what that took."""
+    """Return the output of a Runnable, and the time that it took."""
     clock = Clock()
     with clock:
         found = one.invoke(given) if way == "sync" else loop.run_until_complete(one.ainvoke(given))

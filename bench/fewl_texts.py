@@ -1,10 +1,11 @@
-"""What models would have said of invented questions, as much as wanted, and always the same.
+"""Make up questions, and what models would say of them, in any number and always the same.
 
-A topic's questions share words, so that every question has neighbours. Each question has five
-reference answers, 25 pairs of a wrong and a corrected answer, and three answers to be scored, of
-which two are equal for every fourth question, as for 24 % of CHALE's (319 of the 1,347 rows at
-hand). One in ten of what the references and the pairs say is said twice: a 1.5B model, asked
-70 of CHALE's questions, repeated 17 % of its answers and 7 % of the sides of its pairs.
+The questions of a topic share words, so every question has neighbours. Each question has five
+reference answers, 25 pairs of a wrong and a corrected answer, and three answers to score. For every
+fourth question, two of these three are equal, as for 24 % of CHALE's questions (319 of the 1,347
+rows at hand). One in ten of the references' answers and of the pairs is repeated. For comparison, a
+1.5B model that was asked 70 of CHALE's questions repeated 17 % of its answers and 7 % of the sides
+of its pairs.
 """
 
 from __future__ import annotations
@@ -24,33 +25,33 @@ from demur.evaluators import Pairs
 from demur.evaluators.fewl.neighbors import KnownQuestion
 
 N, R, K = 5, 25, 25
-"""Reference answers, pairs and neighbours, as in the papers."""
+"""The numbers of reference answers, pairs and neighbours, as in the papers."""
 _PER_TOPIC = 50
 EQUAL_WRONG = 4
-"""Every how many-th question has two equal wrong answers."""
+"""One question in this many has two equal wrong answers."""
 _COMMON = ["the", "of", "in", "and", "was", "by", "to", "a", "from", "with", "for", "when"]
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question with all that is known of it, and the answers to be scored."""
+    """Hold a question with all that is known of it, and the answers to score."""
 
     asked: KnownQuestion
     answers: tuple[str, ...]
 
 
 def items(count: int) -> Iterator[Item]:
-    """`count` questions, topic by topic in turns."""
+    """Return `count` questions, with the topics in turns."""
     return (item(at, topics(count)) for at in range(count))
 
 
 def topics(count: int) -> int:
-    """How many topics so many questions are about."""
+    """Return the number of topics of `count` questions."""
     return -(-count // _PER_TOPIC)
 
 
 def item(number: int, among: int) -> Item:
-    """The question of that number, where there are so many topics."""
+    """Return the question of a number, with its answers, if there are `among` topics."""
     chance = random.Random(number)
     topic = _vocabulary(number % among)
     own, question = _asked(chance, topic)
@@ -71,12 +72,12 @@ def item(number: int, among: int) -> Item:
 
 
 def question(number: int, among: int) -> str:
-    """Only the question of that number."""
+    """Return only the text of the question of a number."""
     return _asked(random.Random(number), _vocabulary(number % among))[1]
 
 
 def _asked(chance: random.Random, topic: list[str]) -> tuple[list[str], str]:
-    """What a question is about, and the question."""
+    """Return what a question is about, and the question."""
     own = [*_words(chance, 3), *chance.sample(topic, 3)]
     return own, " ".join(["what", *chance.sample(_COMMON, 3), *own]) + "?"
 
@@ -97,7 +98,10 @@ def _vocabulary(topic: int) -> list[str]:
 
 
 def overlap(pairs: list[tuple[str, str]]) -> list[float]:
-    """The words that both texts have over those that either has: about as cheap as one can be."""
+    """Return for each pair the words that both texts have, divided by the words that either has.
+
+    It is about as cheap as a similarity can be.
+    """
     found = []
     for premise, hypothesis in pairs:
         one, other = set(premise.split()), set(hypothesis.split())
@@ -106,28 +110,28 @@ def overlap(pairs: list[tuple[str, str]]) -> list[float]:
 
 
 class WordVectors(Embeddings):
-    """384 numbers for each text: the sum of a vector for each word that its hash decides."""
+    """Embed a text as 384 numbers: the sum of a vector for each word, chosen by its hash."""
 
     fingerprint = "bench: words, 384 numbers"
 
     def __init__(self) -> None:
-        """Count from nothing."""
+        """Start the count of embedded texts at 0."""
         self.embedded = 0
-        """Texts so far."""
+        """The number of texts embedded so far."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The vector of each text."""
+        """Return the vector of each text."""
         self.embedded += len(texts)
         rows = np.stack([self._vector(text) for text in texts])
         found: list[list[float]] = rows.tolist()
         return found
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text."""
+        """Return the vector of a text."""
         return self.embed_documents([text])[0]
 
     def _vector(self, text: str) -> NDArray[np.float32]:
-        # Rows of one table, so that the words' vectors take no room however many there are.
+        # All words use the rows of one table, so that many words take no more memory.
         rows = [
             int.from_bytes(hashlib.blake2b(word.encode(), digest_size=2).digest()) % len(_TABLE)
             for word in re.findall(r"\w+", text.lower())

@@ -1,11 +1,11 @@
-"""A server of OpenAI's chat protocol that takes the same time for every request.
+"""Serve OpenAI's chat protocol, and take the same time for every request.
 
     python -m bench.fixed_latency_server --latency 0.2
 
-Its line of JSON (see `bench.serving`) also says what it counts tokens with. The tags in a prompt
-say what is asked for, or its last line. The claims are taken from the answer, and every claim is
-supported, also by the log-probabilities of a request that wants them. A prompt without tags is
-answered with ten sentences, for each word of which it takes `--word` seconds more, streamed or not.
+The line of JSON (see `bench.serving`) also names the tokenizer. The tags in a prompt, or its last
+line, decide the reply. The claims are taken from the answer, and every claim is supported, also in
+the log-probabilities if a request asks for them. A prompt without tags is answered with ten
+sentences, which take `--word` seconds more for each word, streamed or not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.serving import Connection, serve, tokenizer
 
-# What the chat format adds to the tokens of the texts, by message and by reply.
+# The tokens that the chat format adds to the texts, for each message and for the reply.
 _PER_MESSAGE = 4
 _PER_REPLY = 3
 
@@ -39,7 +39,7 @@ async def _serve(latency: float, word: float) -> None:
     replies: dict[bytes, list[bytes]] = {}
 
     def respond(request: bytes) -> list[bytes]:
-        # A request that comes again costs nothing but the wait: no reply is late for want of CPU.
+        # A repeated request costs no CPU, so that no reply is late.
         if request not in replies:
             replies[request] = _parts(json.loads(request), count)
         return replies[request]
@@ -48,7 +48,7 @@ async def _serve(latency: float, word: float) -> None:
 
 
 class _Answering(Connection):
-    """Sends a reply after its time, part by part."""
+    """Send a reply when it is due, part by part."""
 
     def __init__(
         self, latency: float, word: float, respond: Callable[[bytes], list[bytes]]
@@ -65,7 +65,7 @@ class _Answering(Connection):
 
 
 def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:
-    """A response, in parts that are sent one after the other: as many as an answer has words."""
+    """Return a response in parts, which are sent one by one: a part for each word of an answer."""
     words = re.findall(r"\s*\S+", _reply_to(request["messages"]))
     if request.get("stream"):
         return _stream(request, words)
@@ -74,7 +74,7 @@ def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:
 
 
 def _stream(request: dict[str, Any], words: list[str]) -> list[bytes]:
-    """Server-sent events in a chunked body."""
+    """Return server-sent events in a chunked body."""
     kind = {"object": "chat.completion.chunk", "created": 1, "model": request["model"]}
     deltas: list[dict[str, str]] = [{"content": word} for word in words]
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
@@ -84,7 +84,7 @@ def _stream(request: dict[str, Any], words: list[str]) -> list[bytes]:
     chunks = [b"%x\r\n%b\r\n" % (len(data), data) for data in sent]
     fields = (b"HTTP/1.1 200 OK", b"Content-Type: text/event-stream", b"Transfer-Encoding: chunked")
     head = b"\r\n".join([*fields, b"", b""])
-    # What ends the stream comes with the last word.
+    # The end of the stream is sent with the last word.
     return [head + chunks[0], *chunks[1:-3], b"".join(chunks[-3:]) + b"0\r\n\r\n"]
 
 
@@ -117,7 +117,7 @@ def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
 
 
 def _logprobs(reply: str) -> dict[str, Any]:
-    """The reply as one token, which is surer than the other labels."""
+    """Return the reply as one token, which is more probable than the other labels."""
     labels = dict.fromkeys(("Entailment", "Neutral", "Contradiction"), -9.0) | {reply: -0.01}
     told = [{"token": token, "logprob": value, "bytes": None} for token, value in labels.items()]
     first = next(one for one in told if one["token"] == reply)
@@ -154,7 +154,7 @@ def _reply_to(messages: list[dict[str, Any]]) -> str:
 
 
 def _construction(passage: str, closing: str) -> str:
-    """What a passage says, as a question or as a list; its first words are the name."""
+    """Return the facts of a passage as a question or as a list; its first words are the name."""
     name = " ".join(passage.split()[:3])
     features = [one for one in re.split(r"\.\s+|, and |\.$", passage.replace(name, "It")) if one]
     if closing.endswith("list:"):
@@ -164,7 +164,7 @@ def _construction(passage: str, closing: str) -> str:
 
 
 def _of_references(closing: str) -> str:
-    """Wrong answers with corrected ones, or as many answers as the prompt's last line wants."""
+    """Return wrong answers with corrected ones, or as many answers as the last line asks for."""
     if closing.startswith("Wrong"):
         sides = ("Wrong Answer: It has {at} rooms.", "Non-Wrong Answer: Its rooms are not {at}.")
         return "\n".join(f"{at}. {side.format(at=at)}" for at in range(1, 26) for side in sides)
@@ -185,7 +185,10 @@ _TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
 
 
 def _triplets(answer: str) -> list[tuple[str, str, str]]:
-    """One a clause: its first words, "It" replaced by the first clause's, the verb, the rest."""
+    """Return a triplet for each clause: its subject, its verb, and the rest.
+
+    The subject is the first words of the clause, with the first clause's subject in place of "It".
+    """
     subject = " ".join(answer.split()[:3])
     found = []
     for clause in re.split(r"\.\s+|, and |\.$", answer):

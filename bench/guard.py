@@ -1,12 +1,13 @@
-"""What a guard costs beside the bare chain, and how soon the first sentence of a stream leaves.
+"""Compare a guard with the bare chain, and measure when the first sentence of a stream leaves.
 
     make bench        or: python -m bench.guard [--rounds 15] [--calls 40] [--latency 0.2]
 
-The overhead is that of an evaluator that answers at once, over chains that do, in turns with the
-bare chains; and of marks and trims, beside answers that leave, or are refused, as they are. For the
-stream, ten sentences come from a server that gives a word every `--word` seconds, and are judged by
-RefChecker, whose calls take `--latency` each; both ways of streaming in turns. What is over its
-goal is said at the end, and is no failure: other work spoils the figures.
+The overhead is measured with an evaluator and chains that reply at once, in turns with the bare
+chains. Marks and trims are compared with answers that leave, or are refused, unchanged. For the
+stream, a server sends ten sentences, one word every `--word` seconds. RefChecker judges them with
+calls of `--latency` seconds each, and the two ways of streaming take turns. Figures over their
+goals are listed at the end. They are not a failure, because other work on the machine changes the
+figures.
 """
 
 from __future__ import annotations
@@ -76,10 +77,10 @@ CHAINS: dict[str, Runnable[Any, Any]] = {
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--calls", type=int, default=40, help="per round")
+    parser.add_argument("--calls", type=int, default=40, help="calls per round")
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     parser.add_argument("--word", type=float, default=0.02, help="seconds per word of a stream")
     parser.add_argument("--streams", type=int, default=3, help="streams of each kind")
@@ -127,7 +128,10 @@ def _calls(runnable: Runnable[Any, Any], way: str, loop: Loop) -> Callable[[int]
 
 
 def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
-    """Ms of CPU per call of each, run in turns; the least, as all else only adds to it."""
+    """Return the milliseconds of CPU per call of each function, which run in turns.
+
+    The figure is the least of the rounds, because other work can only add to it.
+    """
     taken: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds):
         for run, found in zip(runs, taken, strict=True):
@@ -138,7 +142,7 @@ def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> lis
 
 
 def _peak(run: Callable[[int], None]) -> float:
-    """KB that one call takes at its peak, above what there was before."""
+    """Return the KB that one call takes at its peak, above the memory before it."""
     run(1)
     gc.collect()
     tracemalloc.start()
@@ -158,7 +162,7 @@ _DOCUMENT = Document("".join(_MILL.format(at) for at in range(50)))
 
 
 def _edits(options: argparse.Namespace) -> None:
-    """Each sentence has a claim; of those that are trimmed every fifth one fails."""
+    """Print the costs of marks and trims; every fifth claim of a trimmed answer fails."""
     print("ms of CPU per call | sentences | as it is  cited  ratio | failing  trimmed  ratio")
     for count in (5, 50):
         answer = "".join(_MILL.format(at) for at in range(count)).strip()
@@ -235,7 +239,7 @@ def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
             for _ in range(options.streams + 1):
                 for guard, times in zip(guards, found, strict=True):
                     times.append(read(guard))
-            # The first of each opened the connections.
+            # The first stream of each kind opened the connections, and is left out.
             first = [statistics.median(one for one, _ in times[1:]) for times in found]
             end = [statistics.median(one for _, one in times[1:]) for times in found]
             print(
@@ -253,7 +257,7 @@ def _contexts(output: Any) -> list[str]:
 
 
 def _read(guard: Guard[Any, Any]) -> tuple[float, float]:
-    """Seconds until the first text, and until the end."""
+    """Return the seconds until the first text, and until the end."""
     started, first = time.perf_counter(), 0.0
     for _ in guard.stream(_GIVEN):
         first = first or time.perf_counter() - started

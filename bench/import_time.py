@@ -1,9 +1,9 @@
-"""How long `from demur import RefChecker` takes beside what it must import from LangChain.
+"""Compare `from demur import RefChecker` with the imports from LangChain that it needs.
 
     make bench        or: python bench/import_time.py [--rounds 15] [--limit 1.5]
 
-Both run in fresh interpreters, in turns, so that a machine that slows down slows both. Ends with
-exit code 1 when the median of the one is more than `--limit` times the median of the other.
+Both run in fresh interpreters, in turns, so that a machine that slows down slows both. The exit
+code is 1 if the median of the first is more than `--limit` times the median of the second.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ BASE = (
 
 
 def seconds(statement: str) -> float:
-    """Wall time of a fresh interpreter that runs `statement`."""
+    """Return the wall time of a fresh interpreter that runs `statement`."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", statement], check=True)
     return time.perf_counter() - started
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the figures, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--limit", type=float, default=1.5)
@@ -38,7 +38,7 @@ def main() -> int:
     statements = {"nothing": "pass", "langchain_core's base": BASE, "demur": OURS}
     taken: dict[str, list[float]] = {name: [] for name in statements}
     for statement in statements.values():
-        seconds(statement)  # compiles, and fills the disk cache
+        seconds(statement)  # compiles the modules and fills the disk cache
     for _ in range(options.rounds):
         for name, statement in statements.items():
             taken[name].append(seconds(statement))

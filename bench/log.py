@@ -1,13 +1,13 @@
-"""What it takes to write a log, and to ask it: in a file of SQLite, and in PostgreSQL.
+"""Measure what it takes to write a log and to query it, in SQLite and in PostgreSQL.
 
     python -m bench.log [--runs 20000] [--only sqlite|postgres] [--folder FOLDER]
 
-The first runs are written one by one, as a handler does it, beside a plain insert; the others by
-the same statements in large transactions, since only what is there then is asked. A server of
-PostgreSQL is started for it, with the settings that it has by itself. Each question is asked in a
-process of its own, which tells how much memory it took at most, and is told beside reading all
-records in the same run: other work on the machine spoils both. 1,000,000 runs take 6 GB on the disk
-in SQLite and 3 GB in PostgreSQL, and half an hour.
+The first runs are written one by one, as a handler writes them, and compared with plain inserts.
+The others only fill the log, so the same statements write them in large transactions. A server of
+PostgreSQL is started with its default settings. Each query has its own process, whose peak memory
+is shown. Its time is compared with the time to read all records in the same run, because other work
+on the machine changes both. 1,000,000 runs take 6 GB of disk in SQLite and 3 GB in PostgreSQL, and
+half an hour.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ from demur.report import write_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.postgres_server import binaries, postgres_server  # the tests', which is no package's
+from support.postgres_server import binaries, postgres_server  # not a package
 
 _ONE_BY_ONE = 1_000
 _TOGETHER = 10_000
 _DIFFERENT = 2_000
-"""Runs that are made; the others are the same at other times."""
+"""The number of different runs; the others repeat them at other times."""
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--only", choices=["sqlite", "postgres"])
-    parser.add_argument("--folder", type=Path, help="where there is room; else a temporary one")
+    parser.add_argument(
+        "--folder", type=Path, help="a folder with enough room (default: a temporary one)"
+    )
     options = parser.parse_args()
     if options.folder:
         tempfile.tempdir = str(options.folder)
@@ -122,7 +124,7 @@ def _runs(count: int) -> Iterator[Record]:
 
 
 def _plain_sqlite(where: str, runs: list[Record]) -> float:
-    """Seconds to insert the records, each in a transaction, over a connection that stays open."""
+    """Return the seconds to insert the records over one connection, each in a transaction."""
     with contextlib.closing(sqlite3.connect(f"{where}.plain")) as database:
         database.execute("pragma journal_mode = wal")
         database.execute("pragma synchronous = normal")
@@ -194,7 +196,11 @@ def _first_day(log: Log) -> Filters:
 
 
 def _asked(where: str, name: str, times: int) -> tuple[float, float]:
-    """Seconds, the least of some, and MB of memory at most, in a process of its own."""
+    """Run a query in its own process, some times.
+
+    Returns:
+        The least of the times in seconds, and the peak memory in MB.
+    """
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_ask, where, name, times).result()
 

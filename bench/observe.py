@@ -1,10 +1,11 @@
-"""What a score callback handler adds to a run of a chain, and what 10,000 runs leave in memory.
+"""Measure what a score callback handler adds to a run, and what 10,000 runs leave in memory.
 
     make bench        or: python -m bench.observe [--rounds 15] [--calls 40] [--runs 10000]
 
-Bare chains, the same with a handler that does nothing, and with ours, in turns. Our handler's
-evaluator takes a second, so that its queue is full and what is measured is the chain's own thread.
-What is over its goal is said at the end, and is no failure: other work spoils the figures.
+Bare chains, chains with a handler that does nothing, and chains with demur's handler run in turns.
+The evaluator of demur's handler takes a second, so its queue is full and only the chain's own
+thread is measured. Figures over their goals are listed at the end. They are not a failure, because
+other work on the machine changes the figures.
 """
 
 from __future__ import annotations
@@ -90,11 +91,11 @@ class _AsyncNothing(AsyncCallbackHandler):
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--calls", type=int, default=40, help="per round")
-    parser.add_argument("--runs", type=int, default=10_000, help="runs for the memory")
+    parser.add_argument("--calls", type=int, default=40, help="calls per round")
+    parser.add_argument("--runs", type=int, default=10_000, help="runs to measure memory")
     options = parser.parse_args()
     with closing(asyncio.new_event_loop()) as loop:
         over = _latency(options, loop)
@@ -156,7 +157,10 @@ def _runs(
 
 
 def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
-    """Ms per run of each, in turns; the median of the rounds, so that a switch weighs nothing."""
+    """Return the milliseconds per run of each function, which run in turns.
+
+    The figure is the median of the rounds, so that a pause of the machine has no weight.
+    """
     taken: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run(count)
@@ -172,7 +176,7 @@ def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> lis
 
 
 def _memory(count: int) -> None:
-    """Runs through a handler whose evaluator cannot keep up."""
+    """Print the memory of runs through a handler whose evaluator cannot keep up."""
     chain = CHAINS["retrieval, four passages"]
     handler = ScoreCallbackHandler(RunnableLambda(_slow), sink=_no_sink, max_queue=1000)
     config: Any = {"callbacks": [handler]}
@@ -198,7 +202,7 @@ def _resident_mb() -> float:
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize() / 2**20
-    except OSError:  # no Linux: the peak, in KB or in bytes
+    except OSError:  # not Linux: the peak, in KB or in bytes
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,12 +1,12 @@
-"""What it takes to score rows in one process, and by the workers of a Ray cluster on this machine.
+"""Compare scoring rows in one process with scoring them by workers of a local Ray cluster.
 
     python -m bench.ray_scoring [--rows 100000] [--workers 1 2] [--at-once 16]
 
-RefChecker judges each answer by one call of a model that answers at once, in the process that
-scores: what is measured is all that is around the calls. Each line is of a process of its own, and
-tells how many rows it scored in a second, what that is to one process, and the most memory that the
-process had which reads and writes; once for a tenth of the rows, and once for all of them. A
-cluster's start is not counted. A model that takes its time makes the ratios meaningless: then both
+RefChecker judges each answer by one call of a model in its own process that replies at once, so
+only the work around the calls is measured. Each line is measured in its own process, once for a
+tenth of the rows and once for all of them. It shows the rows scored in a second, their ratio to
+those of one process, and the peak memory of the process that reads and writes. The start of a
+cluster is not counted. With a slow model the ratios would mean nothing, because both sides would
 wait for it.
 """
 
@@ -32,12 +32,12 @@ from demur.scoring import Data, Scorer, open_run, read_input
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, os.cpu_count() or 2])
     parser.add_argument("--at-once", type=int, default=16)
-    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # of one measurement
+    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # in the subprocess
     options = parser.parse_args()
     if options.part is not None:
         print(json.dumps(_measured(options.rows, options.part, options.at_once)))
@@ -96,7 +96,7 @@ def _scorers(workers: int, at_once: int) -> Iterator[Mapping[str, Scorer]]:
 
     ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
     with Pool(evaluators, at_once, workers) as pool:
-        # The first to be up begins, and only a benchmark has to wait for the others.
+        # A pool begins with its first worker; a fair measurement has to wait for the others.
         while not all(place.up for place in pool._places):
             time.sleep(0.1)
         yield pool.scorers

@@ -1,9 +1,9 @@
-"""How large a report of 10,000 runs is, how long it takes to write, to open, to filter and to sort.
+"""Measure the report of 10,000 runs: its size, and the time to write, open, filter and sort it.
 
     python -m bench.report [--runs 10000] [--keep FILE]
 
-Opened in headless Chromium, where there is one. What is over its goal is said at the end, and is no
-failure: other work spoils the figures.
+The page is opened in headless Chromium, if it is installed. Figures over their goals are listed at
+the end. They are not a failure, because other work on the machine changes the figures.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PASSAGE = (
 
 
 def record(at: int, draw: random.Random) -> Record:
-    """A run about a river, with its claims and their evidence."""
+    """Return the record of a run about a river, with claims and their evidence."""
     river, length = draw.choice(_RIVERS), draw.randrange(40, 900)
     passage = _PASSAGE.format(river=river, length=length) * 3
     wrong = draw.random() < 0.3
@@ -97,7 +97,7 @@ def _write(folder: Path, runs: int) -> Path:
     return page
 
 
-# What a person does, and when the page has answered: the next frame is drawn then.
+# A user's step, and the seconds until the page has answered: until it has drawn the next frame.
 _STEP = """async (step) => {
     const find = (id) => document.getElementById(id);
     const heads = (key) => document.querySelector(`#rows [data-key=${key}]`);
@@ -140,10 +140,10 @@ def _open(page: Any, path: Path) -> Iterator[tuple[str, float, float]]:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--keep", type=Path, help="where to keep the page")
+    parser.add_argument("--keep", type=Path, help="the file to keep the page in")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = _write(Path(folder), given.runs)

@@ -1,11 +1,12 @@
-"""How close Reverse Validation comes to the time that its two calls take, and what it costs.
+"""Compare the time and cost of Reverse Validation with those of its two calls alone.
 
     make bench        or: python -m bench.reverse_validation [--answers 32] [--latency 0.2]
 
-Answers of some 60 words against a server that takes the same time for every request, so many at a
-time; beside it, in turns with it, the same requests as bare calls of `ChatOpenAI`. Ideal are two
-latencies for each answer, as many side by side as are allowed. More than the goal is said at the
-end, and is no failure: other work on the machine spoils the figures.
+Answers of about 60 words are judged against a server that takes the same time for every request,
+with a fixed number of answers at a time. The same requests run as bare calls of `ChatOpenAI`, in
+turns with it. The ideal time is two latencies for each answer, with the allowed number of answers
+side by side. Figures over the goal are listed at the end. They are not a failure, because other
+work on the machine changes the figures.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CALLS = 2
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--answers", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")

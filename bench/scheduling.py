@@ -1,12 +1,12 @@
-"""How close RefChecker's calls come to the time that the server alone takes, and what they cost.
+"""Compare RefChecker with the time that the server alone takes, and measure its CPU and tokens.
 
     make bench        or: python -m bench.scheduling [--repeats 3] [--concurrency 1 4 16 64] ...
 
-Answers of five claims over three passages of 80 words, against a server that takes the same time
-for every request. Beside it, in turns with it, the same requests as joint checking makes, one after
-the other, as bare calls of `ChatOpenAI`. What of joint checking is over its goal is said at the
-end, and is no failure: other work on the machine spoils the figures. tiktoken honours
-TIKTOKEN_CACHE_DIR, where its tables cannot be fetched.
+Answers of five claims over three passages of 80 words are judged against a server that takes the
+same time for every request. In turns with it, the requests of joint checking run as bare calls of
+`ChatOpenAI`, one after the other. The figures of joint checking over their goals are listed at the
+end. They are not a failure, because other work on the machine changes the figures. If tiktoken
+cannot fetch its tables, set TIKTOKEN_CACHE_DIR to a folder that has them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from demur.evaluators import Evaluator
 from demur.runtime import Scope, within_scope
 from demur_research.texts.bland import samples
 
-# Times the wall of the bare calls, ms of CPU above theirs; and tokens for an answer.
+# The wall time as a multiple of the bare calls', and the ms of CPU above theirs.
 _WALL_GOAL, _CPU_GOAL = 1.1, 1.5
 _TOKEN_GOALS = {"joint": 1100, "sentences": 550}
 _MODES: dict[str, dict[str, Any]] = {
@@ -42,44 +42,45 @@ _MODES: dict[str, dict[str, Any]] = {
     "sentences": {"checker": "joint", "claims": "sentences"},
 }
 _BESIDE = {"bare 1": "bare 1", "sentences": "bare 1"}
-"""The bare calls that each is held beside: those of joint checking, or the one of sentences."""
-# With fewer answers at a time a run is long, and an average by itself.
+"""The bare calls that each row is compared with: the two of joint checking, or the one of
+sentences."""
+# With fewer answers at a time, one run is long enough to be an average.
 _REPEATED_FROM = 16
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What one run over all answers took."""
+    """Hold what one run over all answers took."""
 
     wall: float
-    """Seconds."""
+    """The wall time in seconds."""
     cpu: float
-    """Seconds of CPU of this process, in all its threads."""
+    """The CPU seconds of this process, in all its threads."""
 
 
 Run = Callable[[int], object]
-"""All answers once, so many at a time."""
+"""A function that judges all answers once, with a number of answers at a time."""
 Loop = asyncio.AbstractEventLoop
 
 
 class Subject:
-    """One way to have all answers judged."""
+    """Have all answers judged by an evaluator."""
 
     def __init__(self, evaluator: Evaluator, asked: Sequence[Sample]) -> None:
         self._evaluator = evaluator
         self._asked = list(asked)
         seen = [_Seen() for _ in asked]
-        # Also opens the connections, and fills the caches.
+        # The first run also opens the connections and fills the caches.
         found = evaluator.batch(self._asked, [{"callbacks": [one]} for one in seen])
         self.usage = _usage(found)
         self.prompts = [one.prompts for one in seen]
 
     def run(self, at_once: int) -> None:
-        """In threads."""
+        """Judge the answers in threads."""
         self._evaluator.batch(self._asked, {"max_concurrency": at_once})
 
     async def arun(self, at_once: int) -> None:
-        """In the running loop."""
+        """Judge the answers in the running event loop."""
         await self._evaluator.abatch(self._asked, {"max_concurrency": at_once})
 
 
@@ -102,13 +103,13 @@ def _usage(found: Sequence[Evaluation]) -> Usage:
 
 @dataclass(frozen=True)
 class Bare:
-    """The same requests, one after the other for each answer, with nothing around them."""
+    """Send the same requests, one after the other for each answer, with nothing around them."""
 
     model: ChatOpenAI
     prompts: Sequence[Sequence[list[BaseMessage]]]
 
     def run(self, at_once: int) -> None:
-        """In threads."""
+        """Send the requests in threads."""
 
         def ask(prompts: Sequence[list[BaseMessage]]) -> None:
             for prompt in prompts:
@@ -118,7 +119,7 @@ class Bare:
             list(pool.map(ask, self.prompts))
 
     async def arun(self, at_once: int) -> None:
-        """In the running loop."""
+        """Send the requests in the running event loop."""
         free = asyncio.Semaphore(at_once)
 
         async def ask(prompts: Sequence[list[BaseMessage]]) -> None:
@@ -130,12 +131,14 @@ class Bare:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--answers", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 16, 64])
-    parser.add_argument("--repeats", type=int, default=3, help=f"from {_REPEATED_FROM} at a time")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help=f"repeats, from {_REPEATED_FROM} at a time"
+    )
     options = parser.parse_args()
 
     with (
@@ -151,7 +154,10 @@ def main() -> None:
 
 
 def _long_references() -> None:
-    """Print how long it takes to choose what 20 claims are held against, with a model at once."""
+    """Print how long it takes to choose the windows that 20 claims are checked against.
+
+    The model replies at once, so only the choice is measured.
+    """
     told = samples(2000)
     texts = [" ".join(one.page_content for one in sample.contexts) for sample in told]
     contexts = [" ".join(texts[at : at + 25])[:12_000] for at in range(0, 2000, 10)]
@@ -216,7 +222,7 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
 
 
 def in_loop(loop: Loop, subject: Subject | Bare) -> Run:
-    """The asynchronous way, in a loop of its own."""
+    """Return a function that runs the asynchronous way in the given event loop."""
     return lambda at_once: loop.run_until_complete(subject.arun(at_once))
 
 
@@ -227,7 +233,7 @@ def _table(
     latencies: float,
     options: argparse.Namespace,
 ) -> list[str]:
-    """Print one line for each way; what of joint checking is over a goal comes back."""
+    """Print one line for each way, and return the figures of joint checking over a goal."""
     over = []
     for (name, way), found in spent.items():
         beside = spent[_BESIDE.get(name, "bare"), way]
@@ -251,9 +257,10 @@ def _table(
 def measure(
     runs: Mapping[tuple[str, str], Run], at_once: int, repeats: int
 ) -> dict[tuple[str, str], Spent]:
-    """What each takes, run in turns so that a machine that slows down slows all.
+    """Return what each way takes, run in turns so that a machine that slows down slows all of them.
 
-    Of the wall times the median; of the CPU the least, as all else on the machine only adds to it.
+    The wall time is the median of the runs. The CPU time is the least, because other work can only
+    add to it.
     """
     spent: dict[tuple[str, str], list[Spent]] = {name: [] for name in runs}
     for _ in range(repeats):
@@ -275,7 +282,7 @@ def _spent(run: Run, at_once: int = 1) -> Spent:
 
 
 def tokens(usage: Usage) -> int:
-    """Of prompts and replies."""
+    """Return the tokens of prompts and replies together."""
     return usage.input_tokens + usage.output_tokens
 
 

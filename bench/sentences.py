@@ -1,9 +1,10 @@
-"""What it costs to find the sentences of an answer while it is streamed, by the answer's length.
+"""Measure the cost of finding the sentences of a streamed answer, by the answer's length.
 
     python -m bench.sentences [--chars 8000] [--chunk 5] [--form text]
 
-The guard's core alone is fed an answer in chunks and judges what it is given to judge, all in one
-thread and with a judge that answers at once. Linear is a ratio of 2 from one length to the next.
+Only the core of the guard is measured. It is fed an answer in chunks and judges its sentences, in
+one thread and with a judge that replies at once. The cost is linear if each length takes twice the
+time of half that length (a ratio of 2).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TIMES = (1, 2, 4, 8)
 
 
 class _AtOnce(Evaluator):
-    """Lets all through."""
+    """Let every answer pass at once."""
 
     @property
     def claim_level(self) -> bool:
@@ -59,7 +60,7 @@ _PASSED = (Evaluation(name="at once", passed=True),)
 
 
 def seconds(text: str, form: Callable[[str], Any], chunk: int) -> float:
-    """The CPU time of one answer."""
+    """Return the CPU time of one answer."""
     chain = RunnableLambda(str)
     guard = Guard(chain, _AtOnce(), streaming="sentence", contexts=lambda output: [])
     streamed = StreamedAnswer(GuardedCall(guard, "why?", {}))
@@ -83,16 +84,16 @@ def _go_on(streamed: StreamedAnswer) -> None:
 
 
 def main() -> None:
-    """See the module."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--chars", type=int, default=8000, help="of the shortest answer")
-    parser.add_argument("--chunk", type=int, default=5, help="characters of a chunk")
-    parser.add_argument("--form", choices=FORMS, default="text", help="of the chunks")
+    parser.add_argument("--chars", type=int, default=8000, help="characters of the shortest answer")
+    parser.add_argument("--chunk", type=int, default=5, help="characters per chunk")
+    parser.add_argument("--form", choices=FORMS, default="text", help="form of the chunks")
     given = parser.parse_args()
     lengths = [given.chars * times for times in _TIMES]
-    seconds("One. Two.", FORMS[given.form], given.chunk)  # what is loaded once
+    seconds("One. Two.", FORMS[given.form], given.chunk)  # loads what is loaded only once
     print("CPU seconds at so many characters, and how often those of half as many")
     print(f"{'answer':20}", *(f"{length:>15,}" for length in lengths))
     for name, piece in ANSWERS.items():

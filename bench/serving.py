@@ -1,7 +1,7 @@
-"""What the servers of the benchmarks share: HTTP, a process of their own, and counting tokens.
+"""Serve HTTP in a separate process, and count tokens, for the benchmarks.
 
-A server has a process of its own, so that what it costs is not counted as the client's. When it is
-ready it prints one line of JSON, in which its URL is.
+A server has its own process, so that its costs are not counted as the client's. When it is ready it
+prints one line of JSON, which has its URL.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ROOT = Path(__file__).parent.parent
 
 
 class Connection(asyncio.Protocol, ABC):
-    """As much of HTTP/1.1 as OpenAI's client speaks, one request after the other."""
+    """Speak as much of HTTP/1.1 as OpenAI's client does, one request after the other."""
 
     _received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what is written to."""
+        """Keep the transport to write to."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Wait until a request is whole."""
+        """Collect bytes until a request is complete."""
         self._received += data
         head, found, body = self._received.partition(b"\r\n\r\n")
         length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol, ABC):
 
     @abstractmethod
     def asked(self, head: bytes, body: bytes) -> None:
-        """Have a request answered, now or later."""
+        """Answer a request, now or later."""
 
     def write(self, response: bytes) -> None:
         """Send bytes, unless the client is gone."""
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol, ABC):
             self._transport.write(response)
 
     def close(self) -> None:
-        """End the connection, once all is sent."""
+        """Close the connection, after everything was sent."""
         self._transport.close()
 
 
@@ -62,8 +62,8 @@ async def serve(connection: Callable[[], Connection], **told: Any) -> None:
     """Serve on a free port until the process is ended.
 
     Args:
-        connection: Makes one for each client.
-        told: What else stands in the line that says where.
+        connection: A function that makes a connection for each client.
+        told: What else the line of JSON has, beside the URL.
     """
     loop = asyncio.get_running_loop()
     server = await loop.create_server(connection, "127.0.0.1", 0, backlog=512)
@@ -74,7 +74,7 @@ async def serve(connection: Callable[[], Connection], **told: Any) -> None:
 
 @contextmanager
 def served(module: str, *arguments: object) -> Iterator[dict[str, Any]]:
-    """The line of a module that serves, run as a process for the length of the block."""
+    """Run a module that serves, for the length of a `with` block, and provide its line of JSON."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
         try:
@@ -85,9 +85,10 @@ def served(module: str, *arguments: object) -> Iterator[dict[str, Any]]:
 
 
 def tokenizer() -> tuple[Callable[[str], int], str]:
-    """What counts tokens, and its name: OpenAI's tokenizer where its table can be had.
+    """Return a function that counts tokens, and its name.
 
-    LlamaIndex ships the table, which tiktoken would fetch. TIKTOKEN_CACHE_DIR names another folder.
+    It is OpenAI's tokenizer if its table is available. LlamaIndex ships the table, which tiktoken
+    would otherwise fetch. TIKTOKEN_CACHE_DIR names another folder.
     """
     import tiktoken
 
@@ -96,7 +97,7 @@ def tokenizer() -> tuple[Callable[[str], int], str]:
         os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
     try:
         encoding = tiktoken.get_encoding("o200k_base")
-    except Exception as error:  # whatever its HTTP client raises
+    except Exception as error:  # its HTTP client may raise anything
         why = f"no table for tiktoken here: {type(error).__name__}"
         return count_tokens, f"demur's estimate ({why}; TIKTOKEN_CACHE_DIR may name a folder of it)"
     return lambda text: len(encoding.encode(text, disallowed_special=())), "tiktoken, o200k_base"

@@ -1,18 +1,18 @@
-"""What a guard adds at the tail while its judge is slow, hangs or fails, and what bounds it.
+"""Measure the tail latency that a guard adds, with bounds and without, while its judge fails.
 
     make bench        or: python -m bench.tails [--rate 8] [--seconds 8] [--case NAME ...]
 
-Arrivals are an open loop: they come at random moments that were drawn beforehand, whether or not
-earlier answers are there, and a latency counts from the moment at which the question was to come.
-A closed loop, in which a slow reply puts off the next question, would leave out the very questions
-that wait (coordinated omission). All rows of a case run side by side over the same arrivals, each
-from another moment of them on, so that no row always comes before the others.
+Questions arrive in an open loop: at random moments that were drawn beforehand, whether or not
+earlier answers are there. A latency counts from the moment at which the question was due. In a
+closed loop, a slow reply would delay the next question, so the questions that wait would be missing
+(coordinated omission). All rows of a case run side by side over the same arrivals. Each row begins
+at another of these moments, so that no row is always the first.
 
-The judge is RefChecker with one request an answer, on a server of OpenAI's protocol in a process
-of its own. It takes 50 ms for a request, and what else befalls one is drawn from the seed, the
-answer, and how often it was asked before: so every row meets the same. One answer in ten is wrong.
-The chain takes 50 ms, and is no part of what is drawn. An answer that has not come after
-`--patience` seconds is given up, and shown as such.
+The judge is slow, hangs, or returns errors. It is RefChecker with one request for each answer, on a
+server of OpenAI's protocol in its own process. The server takes 50 ms for a request. Delays and
+failures are drawn from the seed, the answer, and how often it was asked about before, so every row
+meets the same ones. One answer in ten is wrong. The chain takes 50 ms and never fails. An answer
+that has not come after `--patience` seconds is given up, and shown as such.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from langchain_openai import ChatOpenAI
 from demur import Budget, CallPolicy, Guard, RefChecker
 
 _FAST, _SLOW = 0.05, 2.0
-"""Seconds."""
+"""The seconds of a fast and of a slow reply."""
 _WRONG_EACH = 10
 _CPU_GOAL = 0.5
 
-# --- What befalls a request ----------------------------------------------------------------------
+# --- What happens to a request -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of one request."""
+    """Describe what happens to one request."""
 
     seconds: float = _FAST
-    """Until the reply; infinite for none."""
+    """The seconds until the reply; infinity for no reply."""
     status: int = 200
 
 
@@ -74,13 +74,21 @@ CASES: dict[str, Callable[[random.Random], Fate]] = {
     "5 % of answers take 2 s": _slow,
 }
 _FIRST = 10**9 + 1
-"""What each row is asked before it is measured, which opens connections and fills caches."""
+"""The item that each row is asked about before it is measured, to open connections and fill
+caches."""
 _BY_ANSWER = "5 % of answers take 2 s"
-"""In this one alone, a request that is made again meets what it met before."""
+"""The only case in which a repeated request meets the same delay as the first one."""
 
 
 def fate_of(case: str, seed: int, item: int, asked: int) -> Fate:
-    """What befalls the request about an item that was asked about so often before."""
+    """Return what happens to a request about an item.
+
+    Args:
+        case: The case.
+        seed: The seed.
+        item: The item.
+        asked: How often the item was asked about before.
+    """
     if item == _FIRST:
         return Fate()
     nth = 0 if case == _BY_ANSWER else asked
@@ -151,7 +159,7 @@ CHAIN: Runnable[int, dict[str, Any]] = RunnableLambda(_answer)
 
 
 def rows(options: argparse.Namespace) -> dict[str, tuple[CallPolicy, Budget] | None]:
-    """What is compared: the judge's policy and the guard's budget; None for the bare chain."""
+    """Return the rows: the judge's policy and the guard's budget, or None for the bare chain."""
     bound, hedge = options.bound, options.hedge
     hedged = CallPolicy(hedge_after=hedge)
     return {
@@ -178,19 +186,19 @@ def _runnable(url: str, name: str, how: tuple[CallPolicy, Budget] | None) -> Run
 
 @dataclass
 class Row:
-    """What became of all questions."""
+    """Hold what happened to all questions of a row."""
 
     seconds: list[float] = field(default_factory=list)
-    """Of each question until its answer; infinite where it was given up."""
+    """The seconds from each question to its answer; infinity if the answer was given up."""
     ended: Counter[str] = field(default_factory=Counter)
     requests: int = 0
 
     def share(self, *outcomes: str) -> float:
-        """Of the questions that ended so, in percent."""
+        """Return the percentage of the questions that had one of these outcomes."""
         return 100 * sum(self.ended[one] for one in outcomes) / len(self.seconds)
 
     def at(self, percent: float) -> float:
-        """The latency that so many percent of the questions do not exceed."""
+        """Return the latency that this percentage of the questions does not exceed."""
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, math.ceil(percent / 100 * len(ordered)) - 1)]
 
@@ -219,15 +227,21 @@ async def _run(runnable: Runnable[int, Any], arrivals: Sequence[float], patience
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rate", type=float, default=8, help="questions a second, for each row")
-    parser.add_argument("--seconds", type=float, default=8, help="of arrivals, for each case")
-    parser.add_argument("--bound", type=float, default=1.0, help="judge_seconds")
-    parser.add_argument("--hedge", type=float, default=0.15, help="hedge_after, and timeout")
-    parser.add_argument("--patience", type=float, default=4.0, help="seconds")
-    parser.add_argument("--case", choices=CASES, action="append", help="only these")
-    parser.add_argument("--seed", type=int, default=46, help="of what befalls")
+    parser.add_argument(
+        "--seconds", type=float, default=8, help="seconds of arrivals, for each case"
+    )
+    parser.add_argument("--bound", type=float, default=1.0, help="the budget's judge_seconds")
+    parser.add_argument(
+        "--hedge", type=float, default=0.15, help="the policy's hedge_after and timeout"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=4.0, help="seconds until an answer is given up"
+    )
+    parser.add_argument("--case", choices=CASES, action="append", help="measure only these cases")
+    parser.add_argument("--seed", type=int, default=46, help="seed of the delays and failures")
     parser.add_argument("--serve", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -255,7 +269,7 @@ def main() -> None:
 
 
 def _case(case: str, options: argparse.Namespace) -> tuple[dict[str, Row], float]:
-    """The rows of a case, and the share of a core that this process was busy."""
+    """Return the rows of a case, and the share of a core that this process was busy."""
     draw = random.Random(f"{options.seed} arrivals")
     arrivals, at = [], 0.0
     while (at := at + draw.expovariate(options.rate)) < options.seconds:
@@ -281,10 +295,10 @@ def _case(case: str, options: argparse.Namespace) -> tuple[dict[str, Row], float
 
         measured, busy = asyncio.run(side_by_side())
         found = dict(zip(made, measured, strict=True))
-        with urlopen(url) as reply:  # our own server
+        with urlopen(url) as reply:  # the benchmark's own server
             counts = json.load(reply)
     for name, row in found.items():
-        row.requests = max(0, counts.get(name, 0) - 1)  # without that of _FIRST
+        row.requests = max(0, counts.get(name, 0) - 1)  # without the request about _FIRST
     return found, busy
 
 

@@ -1,5 +1,5 @@
-"""demur beside its peers: their speed, and what their guards let through.
+"""Compare demur with its peers: their speed, and what their guards let through.
 
-Each peer runs in an environment of its own (`peers.environments`), so that none of them is among
-demur's dependencies, and none decides the version of another's.
+Each peer runs in its own environment (`peers.environments`). So no peer is among demur's
+dependencies, and no peer decides the versions of another one.
 """

@@ -1,10 +1,10 @@
-"""The peers' environments: one for each, made from `peers/requirements/NAME.txt`.
+"""Make the peers' environments, one for each, from `peers/requirements/NAME.txt`.
 
-    python -m peers.environments              names each, and says which are there
-    python -m peers.environments ragas nemo   makes these, where they are missing or stale
+    python -m peers.environments              lists them, and says which are there
+    python -m peers.environments ragas nemo   makes these, if they are missing or stale
 
-They are made in `.peers/`, with the interpreter that runs this. What is installed is remembered by
-the hash of its list, so that nothing is made twice.
+They are made in `.peers/`, with the interpreter that runs this module. The hash of each list is
+kept, so that nothing is made twice.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ _PLACE = _ROOT / ".peers"
 
 
 class NoEnvironmentError(Exception):
-    """An environment cannot be made."""
+    """Say that an environment cannot be made."""
 
 
 def names() -> list[str]:
-    """The peers that have a list of requirements."""
+    """Return the names of the peers that have a list of requirements."""
     return sorted(path.stem for path in _LISTS.glob("*.txt"))
 
 
 def python(name: str) -> Path:
-    """The interpreter of a peer's environment, which is made first if it is missing or stale.
+    """Return the interpreter of a peer's environment, made first if it is missing or stale.
 
     Raises:
-        NoEnvironmentError: pip could not install what the list names; the message ends as pip's.
+        NoEnvironmentError: pip could not install the packages on the list. The message ends with
+            pip's last lines.
     """
     place = _PLACE / name
     interpreter, stamp = place / "bin" / "python", place / "made-from"
@@ -51,7 +52,7 @@ def python(name: str) -> Path:
 
 
 def versions(name: str, *packages: str) -> dict[str, str]:
-    """Which version of each package is in a peer's environment."""
+    """Return the version of each package in a peer's environment."""
     asked = "import json, sys; from importlib.metadata import version; "
     asked += "print(json.dumps({name: version(name) for name in sys.argv[1:]}))"
     told = subprocess.run(
@@ -75,7 +76,7 @@ def main() -> None:
     """Make environments, or list them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", nargs="*", help=f"some of {', '.join(names())}")
-    parser.add_argument("--all", action="store_true", help="make every one")
+    parser.add_argument("--all", action="store_true", help="make all environments")
     options = parser.parse_args()
     if unknown := [name for name in options.name if name not in names()]:
         parser.error(f"expected some of {', '.join(names())}, got {', '.join(unknown)}")

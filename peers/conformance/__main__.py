@@ -1,4 +1,4 @@
-"""Run the suite.
+"""Run the checks of guard conformance.
 
 python -m peers.conformance [--guard NAME ...] [--check NAME ...] [--markdown] [--count 20]
 """
@@ -25,19 +25,21 @@ from .server import serving
 from .table import markdown
 
 COUNT = 20
-"""Wrong answers of a leak check, and as many right ones; the other checks go by it too."""
+"""The number of wrong answers in a leak check, and of right ones. The other checks derive their
+numbers from it."""
 
 
 def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> dict[str, Any]:
-    """What the checks find of a guard, and why those that found nothing did not.
+    """Return what the checks find of a guard.
 
     Args:
-        guard: Which.
+        guard: The guard.
         checks: Names of `CHECKS`.
-        count: As `COUNT` says.
-        log: Where to put what the adapter writes to standard error.
+        count: The number of wrong answers, as `COUNT` describes it.
+        log: The file for what the adapter writes to standard error.
 
-    A check that could not be made has the reason under "none".
+    Returns:
+        What each check found. If checks could not be made, the reason is under "none".
     """
     found: dict[str, Any] = {}
     left = list(checks)
@@ -55,11 +57,11 @@ def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> di
                     name = left.pop(0)
                     print(f"{guard.name}: {name}, {took:.0f} s", file=sys.stderr, flush=True)
                     if any_hung(found[name]):
-                        break  # what hangs there would be in the next check's way
+                        break  # a call that hangs would disturb the next check
         except environments.NoEnvironmentError as error:
             return {name: {"none": _last_line(error)} for name in checks}
         except (AdapterError, BlindError) as error:
-            # The next check gets an adapter of its own: this one may do something still.
+            # The next check gets a new adapter, because this one may still be busy.
             print(f"{guard.name}: {left[0]}: {error}", file=sys.stderr, flush=True)
             found[left.pop(0)] = {"none": _last_line(error)}
     return found
@@ -74,7 +76,7 @@ def _modes(adapter: Adapter, url: str) -> tuple[str, ...]:
 
 
 def _versions(guards: list[Guard]) -> str:
-    """Which versions were measured."""
+    """Return a sentence with the versions that were measured."""
     told = {"demur": "this checkout"}
     for guard in guards:
         if guard.environment is None:
@@ -87,15 +89,19 @@ def _versions(guards: list[Guard]) -> str:
 
 
 def main() -> None:
-    """Run what was asked for, and print it."""
+    """Run the checks that were asked for, and print what they found."""
     parser = argparse.ArgumentParser(prog="python -m peers.conformance", description=__doc__)
     named = {guard.name: guard for guard in GUARDS}
-    parser.add_argument("--guard", action="append", choices=list(named), help="one; default: all")
-    parser.add_argument("--check", action="append", choices=list(CHECKS), help="one; default: all")
+    parser.add_argument(
+        "--guard", action="append", choices=list(named), help="a guard (default: all)"
+    )
+    parser.add_argument(
+        "--check", action="append", choices=list(CHECKS), help="a check (default: all)"
+    )
     parser.add_argument("--count", type=int, default=COUNT, help="wrong answers of a leak check")
-    parser.add_argument("--markdown", action="store_true", help="tables, rather than JSON")
+    parser.add_argument("--markdown", action="store_true", help="print tables instead of JSON")
     parser.add_argument("--jobs", type=int, default=2, help="guards at a time")
-    parser.add_argument("--log", type=Path, help="a file for what adapters write to stderr")
+    parser.add_argument("--log", type=Path, help="the file for what adapters write to stderr")
     options = parser.parse_args()
     chosen = [named[name] for name in options.guard or named]
     checks = options.check or list(CHECKS)

@@ -1,4 +1,4 @@
-"""The checks: what is asked, and what is counted of what came back."""
+"""Define the checks: what is asked, and what is counted of the replies."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from .server import BEHAVIOURS, Seen, Server
 Counts = dict[str, Any]
 """What a check found, as JSON."""
 Check = Callable[[Adapter, Server, tuple[str, ...], int], Counts]
-"""Of an adapter, the server, the adapter's modes and the count of calls of each kind."""
+"""A function of an adapter, the server, the adapter's modes and the number of calls of each
+kind."""
 
 PATIENCE = 30.0
-"""Seconds after which a call counts as hung; of hundreds at once `CROWD_PATIENCE`."""
+"""The seconds after which a call counts as hung; for hundreds of calls at once,
+`CROWD_PATIENCE`."""
 CROWD_PATIENCE = 120.0
 JUDGE_TIMEOUT = 1.0
-"""Seconds that a product is told to wait for a judge that never answers."""
+"""The seconds that a product is told to wait for a judge that never answers."""
 LEAVE_AFTER = 0.5
-"""Seconds that a client waits for a first piece before it goes away."""
+"""The seconds that a client waits for a first piece before it goes away."""
 _BOUND = 240.0
-"""Seconds for one job, after which the adapter itself is given up."""
+"""The seconds for one job, after which the adapter itself is given up."""
 
 
 def leak(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """In each mode, what of wrong answers a client gets, and whether right ones come whole."""
+    """Count the wrong answers that reach a client in each mode, and the right ones that do."""
     asked = calls(list(range(10, 10 + 2 * count)), server.url())
     found: Counts = {}
     for mode in modes:
-        # Streams in threads one by one: what threads do to each other is another check's matter.
+        # Streams in threads run one by one, because `crowd` checks how threads affect each other.
         results = _ask(adapter, server, mode, asked, 1 if mode == "stream" else 5)
         found[mode] = _told(results)
     first = facts.RECOVERS.start
@@ -43,12 +45,12 @@ def leak(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -
 
 
 def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """What becomes of wrong and right answers when the judge misbehaves, whole and streamed."""
+    """Count what happens to answers when the judge misbehaves, whole and streamed."""
     numbers = list(range(10, 10 + 2 * max(1, count // 5)))
     urls = {server.url(behaviour): behaviour for behaviour in BEHAVIOURS[1:]}
     found: Counts = {}
     for mode in _whole_and_streamed(modes):
-        # All at once: what a product waits for is not waited for five times.
+        # All misbehaviours run at once, so that their waiting times do not add up.
         asked = [call for url in urls for call in calls(numbers, url)]
         results = _ask(adapter, server, mode, asked, len(asked), timeout=JUDGE_TIMEOUT)
         for url, behaviour in urls.items():
@@ -62,7 +64,7 @@ def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) 
 
 
 def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """Whether the judge sees a wrong sentence amid 50 kB, and right answers pass all the same."""
+    """Check whether the judge sees a wrong sentence in 50 kB, and right answers still pass."""
     count = max(1, count // 4)
     found: Counts = {}
     for name, numbers in (("answer", facts.PADDED_ANSWER), ("evidence", facts.PADDED_EVIDENCE)):
@@ -76,7 +78,7 @@ def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int
 
 
 def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """500 calls at once, 100 streams, 20 streams in threads: verdicts wrong or mixed up."""
+    """Make 500 calls, 100 streams and 20 streams in threads at once, and count false verdicts."""
     found: Counts = {}
     for mode, times in (("whole", 25), ("astream", 5), ("stream", 1)):
         if mode not in modes:
@@ -97,7 +99,7 @@ def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) 
 
 
 def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """Clients go away while the chain writes, and while the judge thinks: what goes on."""
+    """Let clients go away while the chain writes or the judge thinks, and count what still runs."""
     count = max(1, count // 2)
     found: Counts = {}
     if "astream" not in modes:
@@ -108,7 +110,7 @@ def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int)
             _BOUND,
             mode="astream",
             options={"timeout": 60.0},
-            # Right answers, which no verdict ends early.
+            # Only right answers, which no verdict ends early.
             calls=calls(list(numbers[: 2 * count : 2]), server.url()),
             at_once=count,
             patience=PATIENCE,
@@ -128,7 +130,7 @@ def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int)
 
 
 def forged(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
-    """Wrong answers that hold the marks of a judge's prompt, to a judge that goes by them."""
+    """Send wrong answers that forge the marks of a judge's prompt, on which the judge relies."""
     numbers = list(facts.FORGED[: 2 * max(1, count // 4)])
     told = _told(_ask(adapter, server, modes[0], calls(numbers, server.url()), 5))
     return {**told, "seen": _seen(server, numbers)}
@@ -145,7 +147,10 @@ CHECKS: dict[str, Check] = {
 
 
 class BlindError(Exception):
-    """A check says nothing: the judge did not know a prompt, or the chain was never asked."""
+    """Say that a check means nothing.
+
+    The judge did not know a prompt, or the chain was never asked.
+    """
 
 
 def _ask(
@@ -172,10 +177,10 @@ def _ask(
 
 
 def _check_prompts(seen: Seen) -> None:
-    """Refuse to count what an adapter that is wrong would show of a product.
+    """Refuse to count if the adapter, and not the product, may be wrong.
 
     Raises:
-        BlindError: See the class.
+        BlindError: The judge did not know a prompt, or the chain was never asked.
     """
     if seen.unknown:
         raise BlindError(f"the judge does not know this prompt: {seen.unknown[0][:200]!r}")
@@ -184,7 +189,7 @@ def _check_prompts(seen: Seen) -> None:
 
 
 def _told(results: list[dict[str, Any]]) -> Counts:
-    """Counts of a list of calls of both kinds."""
+    """Return the counts of wrong and right answers in a list of calls."""
     wrong, right = _apart(results)
     return {
         "wrong": len(wrong),
@@ -196,7 +201,7 @@ def _told(results: list[dict[str, Any]]) -> Counts:
 
 
 def _seen(server: Server, numbers: list[int]) -> int:
-    """Wrong answers whose every wrong sentence stood where the judge looks for the answer."""
+    """Return how many wrong answers the judge saw with all of their wrong sentences."""
     judged = [server.seen.judged.get(at, set()) for at in numbers if facts.is_wrong(at)]
     return sum(len(canaries) == len(facts.WRONG) for canaries in judged)
 
@@ -211,7 +216,7 @@ def _apart(
 
 
 def _canaries(one: dict[str, Any]) -> set[str]:
-    """What of a wrong answer reached the client, in what it got or in an error."""
+    """Return the marks of wrong sentences that reached the client, in its text or in an error."""
     return facts.canaries(one["received"] + one["error"])
 
 
@@ -252,7 +257,7 @@ def _whole_and_streamed(modes: tuple[str, ...]) -> list[str]:
 
 
 def any_hung(found: Counts) -> bool:
-    """Whether a call had not ended when it was given up."""
+    """Return whether a call was given up because it had not ended."""
     return any(
         bool(value) if name == "hung" else isinstance(value, dict) and any_hung(value)
         for name, value in found.items()

@@ -1,4 +1,4 @@
-"""The products, each in its default and in its safest documented setting."""
+"""List the products, each with its default setting and its safest documented setting."""
 
 from __future__ import annotations
 

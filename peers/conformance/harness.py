@@ -1,11 +1,11 @@
-"""Runs an adapter in its product's environment: jobs come as lines of JSON, and results leave so.
+"""Run an adapter in its product's environment: read jobs as lines of JSON, and write results so.
 
     python harness.py ADAPTER.py SETTING
 
-Only the standard library is used here, besides the product. An adapter has a function
-`modes(setting, url, timeout)`, which builds the guarded chain once, as an application does, and
-returns the ways to ask it: functions of a question and its documents that yield what the client
-gets, as a generator or an asynchronous one.
+Beside the product, only the standard library is used here. An adapter has a function
+`modes(setting, url, timeout)`. It builds the guarded chain once, as an application does, and
+returns the ways to ask it. A way is a function of a question and its documents. It returns a
+generator, asynchronous or not, of what the client gets.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from typing import Any
 from urllib.request import urlopen
 
 Call = dict[str, Any]
-"""`at`, `question`, `contexts`, and the `url` of the server that it is to use."""
+"""A mapping with `at`, `question`, `contexts`, and the `url` of the server to use."""
 Ask = Callable[[Call], Any]
-"""From a call to the generator, asynchronous or not, of what the client gets."""
+"""A function from a call to the generator, asynchronous or not, of what the client gets."""
 GRACE = 1.0
-"""Seconds after the last client has left until what is still open counts as left behind."""
+"""The seconds after the last client has left until requests that are still open count as left
+behind."""
 _LOOP = asyncio.new_event_loop()
-"""One for all jobs, as in a service: clients of models keep connections in it."""
+"""One event loop for all jobs, as in a service, because models' clients keep connections in it."""
 
 
 def do(modes: Callable[[str], dict[str, Any]], job: dict[str, Any]) -> dict[str, Any]:
-    """Make all calls of a job, so many at once; what became of each.
+    """Make all calls of a job, some of them at once, and return what happened to each.
 
     Args:
-        modes: From a URL to the ways to ask the chain that uses it.
+        modes: A function from a URL to the ways to ask the chain that uses it.
         job: What `checks` asks for.
     """
 
     def ask(call: Call) -> Any:
         return modes(call["url"])[job["mode"]](call["question"], call["contexts"])
 
-    # Building a chain is no part of a call.
+    # The time of a call does not include building the chain.
     built = [modes(url)[job["mode"]] for url in {call["url"] for call in job["calls"]}]
     if not inspect.isasyncgenfunction(built[0]):
         return {"results": _in_threads(ask, job)}
@@ -83,7 +84,7 @@ async def _in_tasks(ask: Ask, job: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _listen(ask: Ask, call: Call, patience: float) -> dict[str, Any]:
-    """A client that takes all there is."""
+    """Act as a client that takes everything."""
     got: list[str] = []
     started = time.perf_counter()
 
@@ -103,7 +104,7 @@ async def _listen(ask: Ask, call: Call, patience: float) -> dict[str, Any]:
 
 
 async def _leave(ask: Ask, call: Call, after: float) -> dict[str, Any]:
-    """A client that takes the first piece, or waits a moment for it, and goes away."""
+    """Act as a client that takes the first piece, or waits a moment for it, and goes away."""
     started = time.perf_counter()
     pieces: AsyncGenerator[Any, None] = ask(call)
     first = asyncio.ensure_future(anext(pieces))
@@ -136,7 +137,7 @@ def _in_threads(ask: Ask, job: dict[str, Any]) -> list[dict[str, Any]]:
                 results[_key(call)] = _take(ask, call)
 
     count = min(job["at_once"], len(job["calls"]))
-    # Daemons, lest one that hangs keep the process.
+    # Daemon threads, so that a thread that hangs does not keep the process alive.
     workers = [threading.Thread(target=work, daemon=True) for _ in range(count)]
     for worker in workers:
         worker.start()
@@ -188,7 +189,7 @@ def _open(url: str) -> dict[str, int]:
 
 
 def _threads() -> int:
-    """Threads, without those of pools, which wait there for more to do."""
+    """Count the threads, without those of pools, which wait for work."""
     pooled = ("ThreadPoolExecutor", "asyncio_", "AnyIO", "demur")
     return sum(not thread.name.startswith(pooled) for thread in threading.enumerate())
 
@@ -197,7 +198,7 @@ def main() -> None:
     """Read jobs until there are no more."""
     path, setting = sys.argv[1:3]
     asyncio.set_event_loop(_LOOP)
-    # What the product prints must not come between the results.
+    # The product's own output must not mix with the results.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     sys.path[:] = [*sys.path[1:], os.path.dirname(path)]
@@ -223,7 +224,7 @@ def main() -> None:
         except Exception:
             found = {"error": traceback.format_exc()}
         print(json.dumps(found), file=out, flush=True)
-    os._exit(0)  # whatever a product has left running
+    os._exit(0)  # ends what the product has left running
 
 
 if __name__ == "__main__":

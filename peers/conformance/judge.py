@@ -1,8 +1,8 @@
-"""The scripted judge: it finds the text under judgement in a product's prompt, and replies in kind.
+"""Play the judge: find the text under judgement in a product's prompt, and reply in the same form.
 
-Of each product it knows one thing: how the prompt marks the text, the evidence, and the form of the
-reply. The verdict follows from these alone (`facts.supported`), so a text or evidence that a
-product cut, lost or mixed up shows in it.
+The judge knows one thing of each product: how the prompt marks the text, the evidence, and the form
+of the reply. The verdict follows only from these (`facts.supported`). So it shows if a product cut,
+lost or mixed up a text or evidence.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Messages = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a judge's prompt shows, and how to reply to it."""
+    """Hold what a judge's prompt shows, and how to reply to it."""
 
     text: str
-    """What is under judgement."""
+    """The text under judgement."""
     evidence: str | None
-    """What it is held against; None: the prompt has no evidence."""
+    """The evidence; None if the prompt has none."""
     reply: Callable[[bool], str]
-    """From a verdict to a reply in the form that the prompt asks for."""
+    """A function from a verdict to a reply in the form that the prompt asks for."""
 
 
 class UnknownPromptError(Exception):
-    """The judge does not know a prompt: an adapter or a product has changed."""
+    """Say that the judge does not know a prompt: an adapter or a product has changed."""
 
 
 def read(messages: Messages) -> Reading:
-    """Find the text under judgement.
+    """Find the text under judgement in a prompt.
 
     Raises:
         UnknownPromptError: No product that the judge knows writes such a prompt.
@@ -49,7 +49,7 @@ def read(messages: Messages) -> Reading:
 
 
 def _demur(messages: Messages, whole: str) -> Reading | None:
-    """RefChecker: extraction of triplets, then labels for numbered claims."""
+    """Read a prompt of RefChecker: for triplets, or for labels of numbered claims."""
     system = _text(messages[0])
     if system.startswith("List the facts"):
         text = _isolated("answer", _text(messages[-1]))
@@ -58,7 +58,7 @@ def _demur(messages: Messages, whole: str) -> Reading | None:
         return Reading(text, None, lambda _: said)
     if not system.startswith("Compare each numbered claim"):
         return None
-    # A claim without a label is asked about again, in the last message.
+    # The last message asks again about a claim that got no label.
     claims = next(
         found for message in reversed(messages) if (found := _isolated("claims", _text(message)))
     )
@@ -76,7 +76,7 @@ def _isolated(tag: str, text: str) -> str:
 
 
 def _faithfulness(messages: Messages, whole: str) -> Reading | None:
-    """LlamaIndex's FaithfulnessEvaluator; its examples stand before what it is about."""
+    """Read a prompt of LlamaIndex's FaithfulnessEvaluator, whose examples come first."""
     if "You need to answer with either YES or NO." not in whole:
         return None
     _, _, last = whole.rpartition("\nAnswer: NO\n")
@@ -85,7 +85,7 @@ def _faithfulness(messages: Messages, whole: str) -> Reading | None:
 
 
 def _refined(messages: Messages, whole: str) -> Reading | None:
-    """The same evaluator's further requests, where the contexts do not fit into one."""
+    """Read a further request of the same evaluator, made if the contexts do not fit into one."""
     form = (
         r"present in the context information: (.*?)\nWe have provided an existing YES/NO answer: "
         r"(\w*).*?-{12}\n(.*)\n-{12}"
@@ -98,7 +98,7 @@ def _refined(messages: Messages, whole: str) -> Reading | None:
 
 
 def _guideline(messages: Messages, whole: str) -> Reading | None:
-    """LlamaIndex's GuidelineEvaluator."""
+    """Read a prompt of LlamaIndex's GuidelineEvaluator."""
     found = re.search(
         r"based on the guidelines below:\nResponse: (.*?)\nGuidelines: ", whole, re.DOTALL
     )
@@ -110,7 +110,7 @@ def _guideline(messages: Messages, whole: str) -> Reading | None:
 
 
 def _flagged(messages: Messages, whole: str) -> Reading | None:
-    """openai-guardrails' checks by a model: JSON out, and in where there is a conversation."""
+    """Read a check of openai-guardrails by a model, which replies in JSON."""
     if "Respond with a json object containing" not in whole:
         return None
     said = _text(messages[-1])

@@ -1,4 +1,4 @@
-"""Starts adapters, each in its environment, and has them do jobs."""
+"""Start adapters, each in its environment, and have them do jobs."""
 
 from __future__ import annotations
 
@@ -32,38 +32,40 @@ _QUIET = {
     "TOKENIZERS_PARALLELISM": "false",
     "OPENAI_API_KEY": "none",
 }
-"""What turns the products' telemetry and downloads off."""
+"""The environment variables that turn the products' telemetry and downloads off."""
 _START = 240.0
-"""Seconds that a product may take to be imported, on a machine with more to do."""
+"""The seconds that a product may take to be imported on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """One product in one setting."""
+    """Describe one product in one setting."""
 
     name: str
-    """As `--guard` and the table have it."""
+    """The name, as `--guard` and the table show it."""
     adapter: str
-    """The adapter's file, without its ending."""
+    """The name of the adapter's file, without its extension."""
     setting: str
-    """One of the adapter's."""
+    """One of the adapter's settings."""
     environment: str | None
-    """Whose environment it runs in; None: this interpreter's, which has demur."""
+    """The name of the environment that it runs in. None: that of this interpreter, which has
+    demur."""
     packages: tuple[str, ...]
-    """Whose versions the table tells."""
+    """The packages whose versions the table shows."""
     own_prompt: bool = False
-    """Whether the judge's prompt is the product's; else its user writes it, here an adapter."""
+    """Whether the product brings the judge's prompt; otherwise its user writes it, here an
+    adapter."""
 
 
 class AdapterError(Exception):
-    """An adapter cannot be started, or does not answer."""
+    """Say that an adapter cannot be started or does not answer."""
 
 
 class Adapter:
-    """A running adapter; see `running`."""
+    """Represent a running adapter, which `running` starts."""
 
     def __init__(self, guard: Guard, process: subprocess.Popen[str]) -> None:
-        """It has been started, and not said yet that it is ready."""
+        """Take a process that was started and has not reported yet that it is ready."""
         self._guard, self._process = guard, process
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -75,10 +77,11 @@ class Adapter:
         self._lines.put(None)
 
     def answer(self, seconds: float) -> dict[str, Any]:
-        """The next line of JSON.
+        """Return the next line of JSON.
 
         Raises:
-            AdapterError: It takes longer, the process has ended, or it says that it failed.
+            AdapterError: It takes longer than `seconds`, the process has ended, or it reports a
+                failure.
         """
         try:
             line = self._lines.get(timeout=seconds)
@@ -92,14 +95,14 @@ class Adapter:
         return found
 
     def job(self, seconds: float, **job: Any) -> dict[str, Any]:
-        """Have it do one; raises as `answer` does."""
+        """Have the adapter do a job, and return the result. It raises what `answer` raises."""
         assert self._process.stdin is not None
         print(json.dumps(job), file=self._process.stdin, flush=True)
         return self.answer(seconds)
 
 
 def calls(numbers: list[int], url: str) -> list[dict[str, Any]]:
-    """What clients ask, for each number, and where the models are."""
+    """Return what the clients ask: a call for each number, with the URL of the models."""
     return [
         {
             "at": at,
@@ -113,14 +116,14 @@ def calls(numbers: list[int], url: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def running(guard: Guard, log: Path | None = None) -> Iterator[Adapter]:
-    """Run an adapter for the length of the block.
+    """Run an adapter for the length of a `with` block.
 
     Args:
-        guard: Which.
-        log: Where to put what it writes to standard error; None: nowhere.
+        guard: The product and its setting.
+        log: The file for what the adapter writes to standard error. None: it is dropped.
 
     Raises:
-        AdapterError: It cannot be started.
+        AdapterError: The adapter cannot be started.
         NoEnvironmentError: Its environment cannot be made.
     """
     own = guard.environment is None

@@ -1,9 +1,9 @@
-"""A local server that speaks OpenAI's chat protocol, as the chain's model and as the judge.
+"""Serve OpenAI's chat protocol locally, as the chain's model and as the judge.
 
-The name of the model says which of the two is asked, the path how the judge behaves
-(`http://127.0.0.1:PORT/BEHAVIOUR/v1`), and the number in the prompt what the answer is: hundreds of
-requests at a time are told apart without any state. A connection that the client closes ends its
-request at once, and is counted.
+The name of the model says which of the two is asked. The path says how the judge behaves
+(`http://127.0.0.1:PORT/BEHAVIOUR/v1`). The number in the prompt says what the answer is. So
+hundreds of requests at a time need no state. If the client closes a connection, its request ends at
+once and is counted.
 """
 
 from __future__ import annotations
@@ -20,54 +20,54 @@ from typing import Any
 from . import facts, judge
 
 BEHAVIOURS = ("normal", "500", "429", "garbage", "empty", "silent")
-"""Of the judge. "silent": it takes the request, and never answers."""
+"""The behaviours of the judge. "silent": it takes the request and never answers."""
 CHAIN, JUDGE = "chain", "judge"
-"""The names of the models."""
+"""The names of the two models."""
 TOKEN_SECONDS = 0.001
-"""Between two tokens of a stream."""
+"""The seconds between two tokens of a stream."""
 LATENCY = 0.02
-"""Seconds until a model answers, or its first token comes."""
+"""The seconds until a model answers, or until its first token."""
 SLOW_TOKEN_SECONDS, SLOW_LATENCY = 0.05, 8.0
-"""The same of the slow ones."""
+"""The same two times of the slow models."""
 GARBAGE = "%%% ~~ 0x1F lorem ipsum dolor ;; <<>>"
 
 
 @dataclass
 class Seen:
-    """What was asked."""
+    """Hold what was asked."""
 
     open: Counter[str] = field(default_factory=Counter)
-    """Requests under way, by model."""
+    """The requests under way, by model."""
     asked: Counter[str] = field(default_factory=Counter)
-    """Requests, by model."""
+    """The requests, by model."""
     abandoned: Counter[str] = field(default_factory=Counter)
-    """Requests whose client went away, by model."""
+    """The requests whose client went away, by model."""
     judged: dict[int, set[str]] = field(default_factory=dict)
-    """By call, the canaries that stood in a text under judgement."""
+    """The canaries that were in a text under judgement, by call."""
     prompts: dict[int, str] = field(default_factory=dict)
-    """By call, the last prompt of a judge."""
+    """The last prompt of a judge, by call."""
     mixed: int = 0
-    """Prompts of a judge that hold marks of several calls."""
+    """The number of a judge's prompts that have marks of several calls."""
     unknown: list[str] = field(default_factory=list)
-    """Prompts that nobody knows, their beginnings: an adapter is wrong."""
+    """The beginnings of prompts that the judge does not know, because an adapter is wrong."""
     chained: Counter[int] = field(default_factory=Counter)
-    """Requests to the chain, by call."""
+    """The requests to the chain, by call."""
 
 
 class Server:
-    """A running server; see `serving`."""
+    """Represent a running server, which `serving` starts."""
 
     def __init__(self) -> None:
-        """Nothing was asked."""
+        """Start with no requests."""
         self.seen = Seen()
         self.port = 0
 
     def url(self, behaviour: str = "normal") -> str:
-        """The base URL under which the judge behaves so."""
+        """Return the base URL under which the judge has this behaviour."""
         return f"http://127.0.0.1:{self.port}/{behaviour}/v1"
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer a connection's requests until it is closed."""
+        """Answer the requests of a connection until it is closed."""
         early: bytes | None = b""
         try:
             while early is not None and (head := await _head(reader, early)) is not None:
@@ -79,7 +79,7 @@ class Server:
                 else:
                     early = await self._answer(path, json.loads(body), reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # clients that go away are what one check is about; the server's end is another
+            pass  # a client went away, as one check wants, or the server is ending
         finally:
             writer.close()
 
@@ -90,12 +90,16 @@ class Server:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> bytes | None:
-        """Answer one request; what was read of the next one, or None: the client went away."""
+        """Answer one request.
+
+        Returns:
+            What was read of the next request, or None if the client went away.
+        """
         model = str(request.get("model"))
         self.seen.asked[model] += 1
         self.seen.open[model] += 1
         replying = asyncio.ensure_future(self._reply(model, path.split("/")[1], request, writer))
-        # No client sends anything before it has its reply: what comes is the connection's end.
+        # No client sends anything before its reply, so a read means that the connection ended.
         leaving = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({replying, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -108,7 +112,7 @@ class Server:
             for task in (replying, leaving):
                 task.cancel()
             await asyncio.gather(replying, leaving, return_exceptions=True)
-        # The next request may follow faster than the watch over this one ends.
+        # The next request may arrive before this read is cancelled.
         return b"" if leaving.cancelled() else leaving.result() or None
 
     async def _reply(
@@ -126,7 +130,7 @@ class Server:
             if behaved is None:
                 return
             said = said if behaved == "normal" else behaved.removeprefix("text:")
-        # A slow chain that streams has its first tokens soon, and the last ones late.
+        # A slow chain that streams sends its first tokens soon and its last ones late.
         if not stream or model == JUDGE:
             await asyncio.sleep(SLOW_LATENCY if slow else LATENCY)
         if stream:
@@ -157,7 +161,11 @@ class Server:
 
 
 async def _misbehave(behaviour: str, writer: asyncio.StreamWriter) -> str | None:
-    """Do as the path says; "normal", "text:" and what to say for a verdict, or None: it is done."""
+    """Do what the path says.
+
+    Returns:
+        "normal"; "text:" and what to say in place of a verdict; or None if the request is finished.
+    """
     if behaviour in ("500", "429"):
         await _send(writer, int(behaviour), {"error": {"message": "told to", "code": None}})
         return None
@@ -167,7 +175,7 @@ async def _misbehave(behaviour: str, writer: asyncio.StreamWriter) -> str | None
 
 
 async def _head(reader: asyncio.StreamReader, early: bytes) -> tuple[str, str, int] | None:
-    """Method, path and length of the next request; None: the connection has ended."""
+    """Return the next request's method, path and length, or None if the connection has ended."""
     try:
         head = (early + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:
@@ -198,7 +206,7 @@ async def _stream(
     )
     writer.write(head.encode())
     pieces = list(facts.words(said))
-    # Long answers come in larger pieces: their length is the matter, not their pace.
+    # Long answers come in larger pieces, because their length matters here, not their pace.
     size = 1 + len(pieces) // 2000
     async for event in _events(model, pieces, size, seconds_a_token):
         line = f"data: {event}\n\n".encode()
@@ -239,14 +247,14 @@ def _completion(model: str, said: str, prompt: str) -> dict[str, Any]:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """Serve on a free port of the loopback for the length of the block."""
+    """Serve on a free port of the loopback interface for the length of a `with` block."""
     server = Server()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="conformance server", daemon=True)
     thread.start()
 
     async def start() -> asyncio.Server:
-        # Heads hold no bodies, and a backlog that 500 clients fit into.
+        # The backlog has room for 500 clients.
         return await asyncio.start_server(server.handle, "127.0.0.1", 0, backlog=2048)
 
     listening = asyncio.run_coroutine_threadsafe(start(), loop).result()

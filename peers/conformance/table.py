@@ -1,4 +1,4 @@
-"""The results as Markdown: one table a check, and which versions they are of."""
+"""Write the results as Markdown: one table for each check, and the versions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LOUD = ("let through", "leaked, then raised", "leaked, then stopped", "hung")
 def markdown(
     guards: Sequence[Guard], results: Mapping[str, Found], versions: str, today: date
 ) -> str:
-    """All tables of what was measured.
+    """Return all tables of the figures.
 
     Args:
-        guards: In the order of the rows.
-        results: By guard, what `checks` found.
-        versions: Of the products, as a sentence.
-        today: When it was measured.
+        guards: The guards, in the order of the rows.
+        results: What `checks` found, by guard.
+        versions: The versions of the products, as a sentence.
+        today: The date of the measurement.
     """
     parts = [f"Measured on {today.isoformat()} by `python -m peers.conformance`: {versions}."]
     for check, (heads, row) in _TABLES.items():
@@ -56,7 +56,7 @@ def _leak(found: Found) -> list[str]:
 
 
 def _of(told: Found | None) -> str:
-    """Of wrong answers how many leaked, and of right ones how many came whole."""
+    """Return how many wrong answers leaked, and how many right ones came whole."""
     if told is None:
         return ""
     leaked = f"**{told['leaked']}**" if told["leaked"] else "0"
@@ -74,7 +74,7 @@ def _fails(mode: str) -> Callable[[Found], list[str]]:
 
 
 def _fates(told: Found) -> str:
-    """What became of the wrong answers, and of the right ones where that is something else."""
+    """Return what happened to the wrong answers, and to the right ones if it differs."""
     wrong, right = _fate(told["wrong"]), _fate(told["right"])
     plain = wrong.replace("**", "").removeprefix("leaked, then ")
     return wrong if plain == right.replace("**", "") else f"{wrong}; right ones: {right}"

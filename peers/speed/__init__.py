@@ -1,1 +1,1 @@
-"""How fast demur and its peers score the same answers, at what cost: `python -m peers.speed`."""
+"""Compare how fast demur and its peers score answers, and at what cost: `python -m peers.speed`."""

@@ -1,22 +1,22 @@
-"""How fast demur and its peers score the same answers against the same server, and at what cost.
+"""Compare how fast demur and its peers score the same answers on the same server, and at what cost.
 
     python -m peers.speed --markdown
     python -m peers.speed --peers demur ragas --at-once 1 16 --answers 32
 
-Every peer scores the same answers (`peers.speed.texts`) in an environment of its own, asking a
-local server that takes the same time for every request and replies in the peer's own format. No
-model and no weights are involved: this says what the libraries make of a model, not how well they
-judge. Peers are called as their documentation has it, with their own defaults for retries.
+Every peer scores the same answers (`peers.speed.texts`) in its own environment. It asks a local
+server that takes the same time for every request and replies in the peer's own format. No model and
+no weights are involved, so the figures say what the libraries make of a model, not how well they
+judge. Peers are called as their documentation shows, with their own defaults for retries.
 
-The ideal time of a row is that of its requests alone. So many answers are scored at a time, and
-each waits for as many requests as depend on one another ("in sequence": 2 where claims are
-extracted and then checked), however many more it makes beside them. A row's wall time is told over
-its own ideal, which shows how well the requests are scheduled; and over that of one request an
-answer, which shows what more requests cost. Imports and a first pass over the answers are not in
-it. CPU and memory are the peer's own process.
+The ideal time of a row is the time of its requests alone. Some requests of an answer depend on one
+another, such as two if claims are extracted and then checked. Only these are counted ("in
+sequence"), because the others can run beside them. A row's wall time is divided by its own ideal
+time, which shows how well the requests are scheduled. It is also divided by the time of one request
+for each answer, which shows what more requests cost. Imports and a first pass over the answers are
+not counted. CPU and memory are those of the peer's own process.
 
-In the last run a fifth of the requests is spoiled. An answer whose score then differs from the
-right one is wrong, unless the peer says that it has none; it is lost if a call for many answers
+In the last run a fifth of the requests is spoiled. An answer is wrong if its score differs from the
+right one, unless the peer says that it has no score. An answer is lost if a call for many answers
 failed or did not end in time.
 """
 
@@ -38,18 +38,26 @@ from peers.speed.running import AdapterError, Failed, Measured, Server, measure,
 
 
 def main() -> int:
-    """Measure and print. Exit code 1 if demur gave a wrong score or lost an answer."""
+    """Measure and print, and return exit code 1 if demur gave a wrong score or lost an answer."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     names = list(dict.fromkeys(row.peer for row in ROWS))
     parser.add_argument("--peers", nargs="+", choices=names, default=names)
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 4, 16, 64])
-    parser.add_argument("--answers", type=int, default=32, help="as many as are at once at least")
+    parser.add_argument(
+        "--answers", type=int, default=32, help="answers to score, at least as many as at once"
+    )
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
-    parser.add_argument("--share", type=float, default=0.2, help="of requests spoiled; 0: none")
-    parser.add_argument("--seed", type=int, default=0, help="another one spoils others")
-    parser.add_argument("--patience", type=float, default=120.0, help="seconds for one run")
-    parser.add_argument("--markdown", action="store_true", help="with a heading for each table")
-    parser.add_argument("--json", type=Path, help="also write all that was measured to this file")
+    parser.add_argument(
+        "--share", type=float, default=0.2, help="share of the requests to spoil; 0: none"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed that selects the requests to spoil"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=120.0, help="seconds that one run may take"
+    )
+    parser.add_argument("--markdown", action="store_true", help="print a heading for each table")
+    parser.add_argument("--json", type=Path, help="also write all figures to this file")
     options = parser.parse_args()
 
     began = time.perf_counter()

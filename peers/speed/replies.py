@@ -1,8 +1,8 @@
-"""What a model that makes no mistake replies to each peer's prompts, in the format each asks for.
+"""Reply to each peer's prompts as a model without mistakes, in the format that the prompt asks for.
 
-The words of a prompt, or the schema that comes with it, tell whose it is. The reply follows from
-the request's own text: claims are the answer's clauses, and a claim holds if its numbers and names
-all stand in the text that the same request holds it against.
+The words of a prompt, or the schema that comes with it, identify the peer. The reply follows from
+the request's own text: claims are the answer's clauses. A claim holds if all of its numbers and
+names are in the text that the request shows for comparison.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
-# What tells one statement of these texts from another.
+# The numbers and names, which distinguish the statements of these texts.
 _MARK = re.compile(r"\d[\d,]*\b|\b[A-Z]\w+")
 _NO_NAMES = frozenset({"It", "Its", "The"})
-# Of a name, as these texts have it: "The Alder mill".
+# The words of a name in these texts, such as "The Alder mill".
 _NAME_WORDS = 3
-# Longer words than this tell what a statement is about.
+# Words that are longer than this say what a statement is about.
 _SHORT = 3
 
 
 class UnknownPromptError(ValueError):
-    """A prompt of none of the peers."""
+    """Say that a prompt is from none of the peers."""
 
 
 def reply_to(request: Mapping[str, Any]) -> str:
-    """The reply to a chat request of OpenAI's protocol.
+    """Return the reply to a chat request of OpenAI's protocol.
 
     Raises:
-        UnknownPromptError: No peer is known to ask this.
+        UnknownPromptError: No known peer sends such a prompt.
     """
     prompt = "\n\n".join(text_of(message) for message in request["messages"])
     for words, reply in _BY_WORDS.items():
@@ -47,7 +47,7 @@ def reply_to(request: Mapping[str, Any]) -> str:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whether its content is a string or a list of parts."""
+    """Return the text of a message, whose content is a string or a list of parts."""
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
@@ -55,12 +55,12 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def statements(answer: str) -> list[str]:
-    """What an answer states: one for each clause, with the name in place of "it"."""
+    """Return the statements of an answer: one for each clause, with the name in place of "it"."""
     return [" ".join(part) for part in _parts(answer)]
 
 
 def holds(statement: str, text: str) -> bool:
-    """Whether all numbers and names of a statement stand in a text."""
+    """Return whether all numbers and names of a statement are in a text."""
     return _marks(statement) <= _marks(text)
 
 
@@ -69,7 +69,7 @@ def _marks(text: str) -> set[str]:
 
 
 def _parts(answer: str) -> list[tuple[str, str, str]]:
-    """Of each clause the subject, the verb and the rest."""
+    """Return the subject, the verb and the rest of each clause."""
     subject = " ".join(answer.split()[:_NAME_WORDS])
     found = []
     for clause in re.split(r"\.\s+|, and |\.$", answer):
@@ -88,7 +88,7 @@ def _triplets(answer: str) -> str:
 
 
 def _between(prompt: str, begin: str, end: str) -> str:
-    """The text between the last `begin` and the `end` that follows it."""
+    """Return the text between the last `begin` and the `end` that follows it."""
     return prompt.rpartition(begin)[2].partition(end)[0].strip()
 
 
@@ -184,12 +184,12 @@ def _verdicts(prompt: str) -> dict[str, Any]:
 
 
 def _verdict(held: bool) -> dict[str, Any]:
-    # A reason is asked for only where the verdict is not "yes"; the schema wants the key.
+    # A reason is needed only if the verdict is not "yes", but the schema requires the key.
     return {"verdict": "yes" if held else "no", "reason": None if held else _reason(held)}
 
 
 def _of_passages(prompt: str) -> dict[str, Any]:
-    """A verdict on each passage: no for the one that a wrong claim has the most words from."""
+    """Return a verdict on each passage: no if it shares most words with a wrong claim."""
     passages: Sequence[str] = ast.literal_eval(_between(prompt, "\nContexts:\n", "\n\nActual"))
     claims = statements(_between(prompt, "Actual Output:\n", "\n\nJSON:"))
     wrong = [claim for claim in claims if not holds(claim, " ".join(passages))]
@@ -232,7 +232,7 @@ def _self_check(prompt: str) -> str:
 
 
 def _sampled(prompt: str) -> str:
-    """Another answer to the same question: each passage's first two sentences."""
+    """Return another answer to the same question: the first two sentences of each passage."""
     passages = _between(prompt, "Passages:\n", "\n\nQuestion:").split("\n\n")
     return " ".join(" ".join(re.split(r"(?<=\.)\s+", one)[:2]) for one in passages)
 

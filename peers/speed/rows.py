@@ -1,4 +1,4 @@
-"""What is measured: one row for each way of scoring that a peer has."""
+"""List what is measured: one row for each way of scoring that a peer has."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from peers.speed.texts import Unit
 
 @dataclass(frozen=True)
 class Row:
-    """One way of one peer."""
+    """Describe one way of scoring of one peer."""
 
     peer: str
-    """Its environment (`peers.environments`), or "demur" for the one that runs this."""
+    """The peer's environment (`peers.environments`), or "demur" for the one that runs this."""
     package: str
-    """Whose version is told."""
+    """The package whose version is shown."""
     way: str
-    """What tells this row from the peer's others."""
+    """What distinguishes this row from the peer's others."""
     adapter: str
-    """A file of `peers/speed/adapters`."""
+    """The name of a file in `peers/speed/adapters`."""
     arguments: tuple[str, ...]
-    """What the adapter is told."""
+    """The arguments of the adapter."""
     depth: int
     """How many requests of an answer have to wait for one another: no schedule is faster."""
     unit: Unit
-    """What its score is a share of."""
+    """What the score is a share of."""
     serial: int = 0
-    """How many requests it makes one after the other, where it makes more so than it has to: at
-    few answers at a time it gets fewer of them. 0: as many as `depth`."""
+    """How many requests it makes one after the other, if these are more than necessary; 0: as many
+    as `depth`. Such a row gets fewer answers at the low levels of concurrency."""
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """Return the name of the row in tables."""
         return f"{self.package}, {self.way}"
 
 
@@ -67,9 +67,9 @@ ROWS: tuple[Row, ...] = (
         2,
         "claims",
     ),
-    # The truths and the claims, then the verdicts, then the reason.
+    # It asks for the truths and the claims, then the verdicts, then the reason.
     Row("deepeval", "deepeval", "faithfulness", "deepeval_metrics", ("faithfulness",), 3, "claims"),
-    # The verdicts, then the reason.
+    # It asks for the verdicts, then the reason.
     Row(
         "deepeval",
         "deepeval",
@@ -79,7 +79,7 @@ ROWS: tuple[Row, ...] = (
         2,
         "passages",
     ),
-    # Three samples in one request, then four sentences against each.
+    # It asks for three samples in one request, then compares four sentences with each sample.
     Row(
         "selfcheckgpt",
         "selfcheckgpt",
@@ -94,20 +94,20 @@ ROWS: tuple[Row, ...] = (
 
 
 def ideal(answers: int, at_once: int, depth: int, latency: float) -> float:
-    """Seconds that the requests alone take, if an answer waits for nothing but its own.
+    """Return the seconds that the requests alone take, if an answer waits only for its own.
 
-    So many answers are scored at a time, the next ones when those are done; each takes its `depth`
-    requests in sequence, and all its others beside them.
+    The answers are scored `at_once` at a time, and the next ones begin when those are done. Each
+    takes its `depth` requests in sequence, and all its others beside them.
     """
     return -(-answers // at_once) * depth * latency
 
 
 def answers_at(at_once: int, most: int, serial: int) -> int:
-    """How many answers to score at a time's level: whole rounds, fewer where each takes long.
+    """Return how many answers to score at a level: whole rounds, fewer if each takes long.
 
     Args:
-        at_once: So many at a time.
-        most: As many as that, where a round has two requests in sequence or fewer.
+        at_once: The number of answers at a time.
+        most: The most answers, for rows with at most two requests in sequence.
         serial: How many requests an answer makes one after the other.
     """
     rounds = max(1, min(most, 2 * most // serial) // at_once)

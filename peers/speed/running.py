@@ -1,4 +1,4 @@
-"""Runs the adapters against the server, and grades what they return."""
+"""Run the adapters against the server, and grade what they return."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from peers.speed.rows import Row, answers_at
 from peers.speed.texts import Text, Unit, texts
 
 Grade = Literal["right", "none", "wrong", "lost"]
-""""none": the peer says that it has no score, by an error, None or NaN. "wrong": another score than
-the right one. "lost": a call for many answers failed or did not end, and none of them has any."""
+""""right": the right score. "none": the peer says that it has no score, by an error, None or NaN.
+"wrong": another score. "lost": a call for many answers failed or did not end, so none of them has a
+score."""
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 SPOILED_AT_ONCE = 16
 _TOLERANCE = 1e-6
 _GRACE = 30.0
-"""Seconds that an adapter whose time is up may take to say so."""
-# Nothing may call home, or look for weights.
+"""The seconds in which an adapter whose time is up must reply."""
+# The peers may neither send telemetry nor look for weights.
 _QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
     "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1",
@@ -52,31 +53,31 @@ _QUIET = {
 
 
 class AdapterError(Exception):
-    """An adapter has ended, or does not answer."""
+    """Say that an adapter has ended or does not answer."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """All answers of one level, scored once."""
+    """Hold the figures of one run over all answers of a level."""
 
     at_once: int
     answers: int
     wall: float
-    """Seconds."""
+    """The wall time in seconds."""
     cpu: float
-    """Seconds of the adapter's CPU."""
+    """The CPU seconds of the adapter."""
     peak_mib: float
     grades: Mapping[str, int]
     """How many answers got each `Grade`."""
     counts: Mapping[str, Any]
-    """What the server saw (`peers.speed.server.Counts`)."""
+    """The counts of the server (`peers.speed.server.Counts`)."""
     said: Sequence[str] = ()
-    """The first few reasons for which there is no score."""
+    """The first few reasons for missing scores."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One row with all its runs."""
+    """Hold a row with all its runs."""
 
     row: Row
     version: str
@@ -85,20 +86,20 @@ class Measured:
     spoiled: Run | None
 
     def per_answer(self, what: str) -> float:
-        """A count of the server over all clean runs, by answer."""
+        """Return a count of the server for each answer, over all clean runs."""
         total = sum(run.counts[what] for run in self.clean)
         return float(total / sum(run.answers for run in self.clean))
 
     @property
     def cpu_ms(self) -> float:
-        """Milliseconds of CPU for an answer, over all clean runs."""
+        """Return the milliseconds of CPU for each answer, over all clean runs."""
         total = sum(run.cpu for run in self.clean)
         return 1000 * total / sum(run.answers for run in self.clean)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A row that cannot be measured."""
+    """Hold a row that cannot be measured, and the reason."""
 
     row: Row
     why: str
@@ -106,17 +107,17 @@ class Failed:
 
 @dataclass(frozen=True)
 class Server:
-    """The running server, as its clients see it."""
+    """Represent the running server for its clients."""
 
     url: str
     counted_with: str
 
     def reset(self, share: float = 0.0, seed: int = 0) -> None:
-        """Count from zero, and spoil that share of the requests from now on."""
+        """Set the counts to zero, and spoil this share of the requests from now on."""
         _ask(self._at("/reset"), json.dumps({"share": share, "seed": seed}).encode())
 
     def counts(self) -> dict[str, Any]:
-        """What was seen since."""
+        """Return the counts since the last reset."""
         return dict(_ask(self._at("/counts")))
 
     def _at(self, path: str) -> str:
@@ -130,13 +131,13 @@ def _ask(url: str, body: bytes | None = None) -> Any:
 
 @contextmanager
 def serving(latency: float) -> Iterator[Server]:
-    """The server while the block runs; every request takes `latency` seconds."""
+    """Run the server for the length of a `with` block; every request takes `latency` seconds."""
     with served("peers.speed.server", "--latency", latency) as ready:
         yield Server(ready["url"], ready["tokens"])
 
 
 class Adapter:
-    """A running adapter."""
+    """Represent a running adapter."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -150,10 +151,10 @@ class Adapter:
         self._lines.put("")
 
     def told(self, patience: float) -> dict[str, Any]:
-        """The next line.
+        """Return the next line of the adapter.
 
         Raises:
-            TimeoutError: None has come in so many seconds.
+            TimeoutError: No line has come in `patience` seconds.
             AdapterError: The adapter has ended.
         """
         try:
@@ -165,7 +166,7 @@ class Adapter:
         return dict(json.loads(line))
 
     def ask(self, asked: Sequence[Text], at_once: int, patience: float) -> dict[str, Any]:
-        """Score all, so many at a time; what is not done in so many seconds is lost."""
+        """Score all answers, `at_once` at a time; those not done in `patience` seconds are lost."""
         assert self._process.stdin is not None
         samples = [text.as_json() for text in asked]
         task = {"samples": samples, "at_once": at_once, "patience": patience}
@@ -176,7 +177,9 @@ class Adapter:
 
 @contextmanager
 def adapter(row: Row, url: str) -> Iterator[Adapter]:
-    """A row's adapter while the block runs, in a folder of its own; what it prints is dropped.
+    """Run a row's adapter for the length of a `with` block, in its own folder.
+
+    What it prints is dropped.
 
     Raises:
         environments.NoEnvironmentError: The peer cannot be installed.
@@ -223,22 +226,23 @@ def measure(
 ) -> Measured:
     """Run a row at every level, and once more with a share of the requests spoiled.
 
-    Before the clock runs all answers are scored once, which opens the connections, fills the
+    Before the clock starts, all answers are scored once. This opens the connections, fills the
     peer's caches, and shows the server every request.
 
     Args:
-        row: What to run.
-        server: Where its requests go.
-        levels: How many answers to score at a time.
-        answers: How many of them, where an answer does not take long (`answers_at`).
-        share: How many of the requests to spoil in the last run, in [0, 1]; 0: no such run.
-        seed: Another one spoils others.
-        patience: Seconds that a run may take; what is not done then is lost.
+        row: The row to run.
+        server: The server of its requests.
+        levels: The numbers of answers to score at a time.
+        answers: The number of answers, for rows whose answers do not take long (`answers_at`).
+        share: The share of the requests to spoil in the last run, in [0, 1]; 0: there is no such
+            run.
+        seed: The seed that selects the requests to spoil.
+        patience: The seconds that a run may take; answers that are not done then are lost.
 
     Raises:
         environments.NoEnvironmentError: The peer cannot be installed.
-        AdapterError: Its adapter does not run.
-        TimeoutError: It does not even stop when its time is up.
+        AdapterError: The adapter does not run.
+        TimeoutError: The adapter does not even stop when its time is up.
     """
     numbers = {level: answers_at(level, answers, row.serial or row.depth) for level in levels}
     asked = texts(max(numbers.values()))
@@ -292,7 +296,7 @@ def _run(
 
 
 def grade(result: Mapping[str, Any], right: float) -> Grade:
-    """What became of an answer whose right score is known."""
+    """Return the grade of an answer whose right score is known."""
     if "lost" in result:
         return "lost"
     if "error" in result:

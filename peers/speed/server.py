@@ -1,14 +1,14 @@
-"""A server of OpenAI's chat protocol that every peer asks, and that counts what they ask.
+"""Serve OpenAI's chat protocol to every peer, and count what the peers ask.
 
     python -m peers.speed.server --latency 0.2
 
-Every request takes the same time. Its line of JSON (see `bench.serving`) also says what it counts
-tokens with. `peers.speed.replies` says what it replies. Beside `POST /v1/chat/completions`:
+Every request takes the same time. The line of JSON (see `bench.serving`) also names the tokenizer.
+`peers.speed.replies` makes the replies. Beside `POST /v1/chat/completions`:
 
-- `POST /reset` with `{"share": 0.2, "seed": 0}` sets the counts to zero, and how many of the
-  requests to spoil from now on, with the faults of `python -m tools.faults` that need no patience
-  (`SPOILERS`);
-- `GET /counts` gives the counts since then (`Counts`).
+- `POST /reset` with `{"share": 0.2, "seed": 0}` sets the counts to zero, and the share of the
+  requests to spoil from now on. They are spoiled with those faults of `python -m tools.faults` that
+  need no patience (`SPOILERS`).
+- `GET /counts` returns the counts since then (`Counts`).
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from bench.serving import Connection, serve, tokenizer
 
 from peers.speed.replies import UnknownPromptError, reply_to, text_of
-from support.faults import FAULTS, Faulty  # the tests' faults, which are no package's
+from support.faults import FAULTS, Faulty  # from the tests, not a package
 from support.openai_server import Answer
 
-# What the chat format adds to the tokens of the texts, by message and by reply.
+# The tokens that the chat format adds to the texts, for each message and for the reply.
 _PER_MESSAGE = 4
 _PER_REPLY = 3
 SPOILERS = tuple(name for name in FAULTS if name != "hang")
-"""What happens to a spoiled request. None hangs: each peer would wait for as long as its own
-time-out lasts, between 30 seconds and ten minutes, and that says little about the peer."""
+"""What happens to a spoiled request. No request hangs, because each peer would wait until its own
+timeout, between 30 seconds and ten minutes, and that says little about the peer."""
 
 Count = Callable[[str], int]
 
 
 @dataclass
 class Counts:
-    """What the server has seen since it was last reset."""
+    """Count what the server has seen since it was last reset."""
 
     requests: int = 0
     prompt_tokens: int = 0
-    """Of the messages, and of the schemas that come with them."""
+    """The tokens of the messages, and of the schemas that come with them."""
     completion_tokens: int = 0
-    """Of the replies that could be read."""
+    """The tokens of the replies that could be read."""
     most_at_once: int = 0
-    """The greatest number of requests that were under way at a time."""
+    """The most requests that were under way at a time."""
     spoiled: int = 0
     latest_ms: float = 0.0
-    """By how much the latest reply left after its time: this much the server itself adds."""
+    """The longest delay of a reply in milliseconds, which is what the server itself adds."""
     unknown: int = 0
-    """Requests that are no peer's: they get status 400."""
+    """The requests that are from no peer, which get status 400."""
 
 
 class Script:
-    """Gives each request its answer, and counts it."""
+    """Make the reply to each request, and count the request."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
@@ -69,14 +69,14 @@ class Script:
         self.reset(0.0, 0)
 
     def reset(self, share: float, seed: int) -> None:
-        """Count from zero, and spoil that share of the requests, in [0, 1]."""
+        """Set the counts to zero, and spoil this share of the requests, in [0, 1]."""
         self.counts = Counts()
         self._faulty = Faulty(
             lambda request, number: request["right"], SPOILERS, share=share, seed=seed
         )
 
     def begin(self, body: bytes) -> tuple[Answer, bytes]:
-        """The answer to a request that has come, and its body."""
+        """Return the answer to a request that has arrived, and its body."""
         self._now += 1
         self.counts.most_at_once = max(self.counts.most_at_once, self._now)
         self.counts.requests += 1
@@ -93,12 +93,12 @@ class Script:
         return answer, _body(answer, request, read, written)
 
     def end(self, late: float) -> None:
-        """A request has got its answer, so many seconds late."""
+        """Note that a request got its answer, `late` seconds after it was due."""
         self._now -= 1
         self.counts.latest_ms = max(self.counts.latest_ms, 1000 * late)
 
     def _right(self, body: bytes) -> tuple[dict[str, Any], Answer, int, int]:
-        # What comes again costs nothing but the wait: no reply is late for want of CPU.
+        # A repeated request costs no CPU, so that no reply is late.
         if body not in self._known:
             request = json.loads(body)
             reply = reply_to(request)
@@ -114,7 +114,7 @@ class Script:
 
 
 def _schemas(request: dict[str, Any]) -> str:
-    """The schemas of tools and of the reply, which a model reads as it does the messages."""
+    """Return the schemas of tools and of the reply, which a model reads as it reads messages."""
     asked = [request[name] for name in ("tools", "response_format") if request.get(name)]
     return json.dumps(asked) if asked else ""
 
@@ -146,7 +146,7 @@ def _body(answer: Answer, request: dict[str, Any], read: int, written: int) -> b
 
 
 class _Answering(Connection):
-    """Answers as the script says, after the latency."""
+    """Answer as the script says, after the latency."""
 
     def __init__(self, script: Script, latency: float) -> None:
         self._script = script

@@ -1,4 +1,4 @@
-"""The tables of what was measured, in Markdown."""
+"""Make the tables of the figures, in Markdown."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from peers.speed.running import Failed, Measured, Run
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown; the first column is text, the others are figures."""
+    """Return a table in Markdown; the first column is text, the others are figures."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def cost(found: Sequence[Measured], latency: float) -> str:
-    """What an answer costs, and how close each comes to its own ideal."""
+    """Return the table of what an answer costs, and how close each row comes to its own ideal."""
     levels = _levels(found)
     heads = ["", "version", "calls", "tokens", "in sequence"]
     heads += [f"wall, {level} at once" for level in levels]
@@ -39,7 +39,10 @@ def _cost(one: Measured, latency: float) -> list[str]:
 
 
 def against_one_call(found: Sequence[Measured], latency: float) -> str:
-    """How long each takes in times of the least that any can take: one call an answer."""
+    """Return the table of each row's time as a multiple of the least possible time.
+
+    That is the time of one call for each answer.
+    """
     heads = ["", *(f"{level} at once" for level in _levels(found)), "requests at a time"]
     rows = [
         [
@@ -53,7 +56,7 @@ def against_one_call(found: Sequence[Measured], latency: float) -> str:
 
 
 def spoiled(found: Sequence[Measured]) -> str:
-    """What became of the answers while requests were spoiled."""
+    """Return the table of what happened to the answers while requests were spoiled."""
     heads = ["", "right", "undetermined or error", "wrong", "lost", "requests", "spoiled", "s"]
     return table(heads, [_spoiled(one, one.spoiled) for one in found if one.spoiled])
 
@@ -65,12 +68,12 @@ def _spoiled(one: Measured, run: Run) -> list[str]:
 
 
 def over(run: Run, depth: int, latency: float) -> float:
-    """A run's wall time in times of the ideal one with so many requests in sequence."""
+    """Return a run's wall time as a multiple of the ideal, with `depth` requests in sequence."""
     return run.wall / ideal(run.answers, run.at_once, depth, latency)
 
 
 def notes(found: Sequence[Measured], failed: Sequence[Failed]) -> list[str]:
-    """What a reader of the tables has to know beside them."""
+    """Return what a reader of the tables has to know beside them."""
     said = [f"{one.row.name}: not measured: {one.why}" for one in failed]
     for one in found:
         asked = sum(run.answers for run in one.clean)

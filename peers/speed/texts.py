@@ -1,8 +1,8 @@
-"""The answers that every peer scores, and what is true of each.
+"""Make the answers that every peer scores, whose right scores are known.
 
 They are those of `demur_research.texts.bland`: five facts in four sentences, over three passages.
-In two of three answers one or two facts are changed, so that the scores differ and a score that
-went to the wrong answer shows.
+In two of three answers, one or two facts are changed. So the scores differ, and a score that was
+given to the wrong answer shows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Literal
 from demur_research.texts.bland import samples
 
 Unit = Literal["claims", "sentences", "passages", "whole"]
-"""What a peer's score is a share of: the facts or sentences that hold, the passages that the answer
-agrees with, or 1 for an answer that holds as a whole and 0 for another."""
+"""What a peer's score is a share of: the facts or sentences that hold, or the passages that the
+answer agrees with. With "whole" it is 1 for an answer that holds as a whole, else 0."""
 
 _FACTS = 5
 _SENTENCES = 4
@@ -24,30 +24,30 @@ _PASSAGES = 3
 
 @dataclass(frozen=True)
 class Text:
-    """One answer, with what it is held against."""
+    """Hold an answer, with what it is compared with."""
 
     number: int
-    """How many facts are wrong: this modulo 3."""
+    """The number of the text; modulo 3, it is the number of wrong facts."""
     question: str
     answer: str
     contexts: tuple[str, ...]
 
     def score(self, unit: Unit) -> float:
-        """The right score, in [0, 1]. No sentence and no passage has two wrong facts."""
+        """Return the right score, in [0, 1]. No sentence and no passage has two wrong facts."""
         wrong = self.number % 3
         if unit == "whole":
             return float(not wrong)
         return 1 - wrong / {"claims": _FACTS, "sentences": _SENTENCES, "passages": _PASSAGES}[unit]
 
     def as_json(self) -> dict[str, object]:
-        """What an adapter is told of it: not what is true."""
+        """Return what an adapter is given, without the number, which tells the right score."""
         told = asdict(self)
         del told["number"]
         return told
 
 
 def texts(count: int) -> list[Text]:
-    """`count` different answers, always the same."""
+    """Return `count` different answers, always the same."""
     return [
         Text(
             number=number,
@@ -60,7 +60,7 @@ def texts(count: int) -> list[Text]:
 
 
 def _spoilt(answer: str, wrong: int) -> str:
-    """The answer with its number of rooms one too high, and for two also the year of rebuilding."""
+    """Return the answer with one room more and, for two wrong facts, a later year."""
     for fact in (r"(?<=it has )\d+(?= rooms)", r"(?<=rebuilt in )\d+")[:wrong]:
         answer = re.sub(fact, lambda number: str(int(number[0]) + 1), answer)
     return answer

@@ -141,7 +141,7 @@ async def test_without_a_response_there_is_nothing_to_evaluate(
 
 async def test_what_is_no_text_is_refused_by_its_name(checker: RefCheckerEvaluator) -> None:
     whole: Any = Response(facts.answer(2))
-    told = "response: expected text, got Response: evaluate_response takes an engine's"
+    told = "response: expected text, got Response: call evaluate_response for engines' responses"
     with pytest.raises(TypeError, match=told):
         checker.evaluate("What?", whole)
     with pytest.raises(TypeError, match=told):
@@ -152,7 +152,7 @@ async def test_what_is_no_text_is_refused_by_its_name(checker: RefCheckerEvaluat
     with pytest.raises(TypeError, match="query: expected text, got QueryBundle"):
         await checker.aevaluate_response(bundle, whole)
     text: Any = facts.answer(2)
-    with pytest.raises(TypeError, match="expected an engine's response, got str: evaluate takes"):
+    with pytest.raises(TypeError, match="expected an engine's response, got str: call evaluate"):
         checker.evaluate_response("What?", text)
 
 
@@ -212,7 +212,7 @@ async def test_responses_are_held_against_their_nodes(
 ) -> None:
     response = _RESPONSES[kind]()
     if way == "sync" and kind == "an async stream":
-        with pytest.raises(DemurError, match="cannot be read here: aevaluate_response can"):
+        with pytest.raises(DemurError, match="synchronously: call aevaluate_response"):
             checker.evaluate_response("What?", response)
         return
     if way == "sync":

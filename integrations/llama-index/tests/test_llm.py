@@ -101,7 +101,7 @@ _IMAGE: Any = [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.pn
 def test_what_cannot_be_said_to_an_llm_is_refused(
     llm: ScriptedLLM, chat: BaseChatModel, message: BaseMessage
 ) -> None:
-    with pytest.raises(ValueError, match="texts of system, human and ai alone, got a"):
+    with pytest.raises(ValueError, match="texts in system, human and ai messages, got a"):
         chat.invoke([message])
     assert llm.requests == []
 

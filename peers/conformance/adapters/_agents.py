@@ -1,4 +1,4 @@
-"""What the two adapters for LangChain's agents share: the agent, and the ways to ask it."""
+"""Provide an agent and the ways to ask it, for the two adapters of LangChain's agents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from langchain_openai import ChatOpenAI
 
 
 class Documents(AgentState[Any]):
-    """A state that also holds what was retrieved."""
+    """Hold the retrieved documents beside the messages."""
 
     documents: list[str]
 
 
 def ask(middleware: Any, url: str, **model: Any) -> dict[str, Any]:
-    """An agent without tools, and what a client gets of it in each of LangChain's modes."""
+    """Return what a client gets of an agent without tools, in each of LangChain's modes."""
     chain = ChatOpenAI(model="chain", base_url=url, api_key="none", **model)
     agent = create_agent(chain, middleware=[middleware], state_schema=Documents)
 
@@ -59,7 +59,7 @@ def ask(middleware: Any, url: str, **model: Any) -> dict[str, Any]:
 
 
 def _said(thing: Any) -> Iterator[str]:
-    """The words of a model in what a client got."""
+    """Yield the words of a model in what a client got."""
     if isinstance(thing, AIMessage):
         yield thing.text
     elif isinstance(thing, dict):
@@ -68,5 +68,5 @@ def _said(thing: Any) -> Iterator[str]:
     elif isinstance(thing, (list, tuple)):
         for value in thing:
             yield from _said(value)
-    elif hasattr(thing, "update"):  # a langgraph Command
+    elif hasattr(thing, "update"):  # a LangGraph Command
         yield from _said(thing.update)

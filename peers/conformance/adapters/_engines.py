@@ -1,4 +1,4 @@
-"""What the two adapters for LlamaIndex share: a query engine, and what a client gets of one."""
+"""Provide a query engine and what a client gets of it, for the two adapters of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 _DOCUMENTS: dict[str, list[str]] = {}
-"""By question: what an index would find for it."""
+"""What an index would find for a question, by the question."""
 
 
 class _Index(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        # A query that was made anew quotes the question.
+        # The query of a later attempt quotes the question.
         found = next(texts for q, texts in _DOCUMENTS.items() if q in query_bundle.query_str)
         return [NodeWithScore(node=TextNode(text=text), score=1.0) for text in found]
 
 
 def engine(llm: Any, streaming: bool) -> RetrieverQueryEngine:
-    """A query engine over the documents of each call."""
+    """Return a query engine over the documents of each call."""
     return RetrieverQueryEngine.from_args(_Index(), llm=llm, streaming=streaming)
 
 
 def ask(whole: BaseQueryEngine, streamed: BaseQueryEngine) -> dict[str, Any]:
-    """What a client gets of an engine, and of one that streams, in threads."""
+    """Return what a client gets of an engine, and of one that streams, in threads."""
 
     def query(question: str, contexts: list[str]) -> Iterator[str]:
         _DOCUMENTS[question] = contexts
@@ -37,7 +37,7 @@ def ask(whole: BaseQueryEngine, streamed: BaseQueryEngine) -> dict[str, Any]:
     def stream(question: str, contexts: list[str]) -> Iterator[str]:
         _DOCUMENTS[question] = contexts
         response: Any = streamed.query(question)
-        # As `print_response_stream` has it: a text that was read already does not come again.
+        # As in `print_response_stream`: a stream that was read already is not read again.
         read = getattr(response, "response_txt", None)
         if read is None and hasattr(response, "response_gen"):
             yield from response.response_gen
@@ -48,7 +48,7 @@ def ask(whole: BaseQueryEngine, streamed: BaseQueryEngine) -> dict[str, Any]:
 
 
 def aask(whole: BaseQueryEngine, streamed: BaseQueryEngine) -> dict[str, Any]:
-    """The same, asynchronously too."""
+    """Do the same as `ask`, with the asynchronous ways too."""
 
     async def aquery(question: str, contexts: list[str]) -> AsyncIterator[str]:
         _DOCUMENTS[question] = contexts

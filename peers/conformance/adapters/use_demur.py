@@ -1,4 +1,4 @@
-"""demur's guard around a chain: docs/guard.md, and docs/streaming.md."""
+"""Use demur's guard around a chain, as docs/guard.md and docs/streaming.md show."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SETTINGS = ("buffer", "sentence", "one call")
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """The guard with its defaults, but for what `streaming` is.
+    """Return the ways to ask a guard with default arguments, except for `streaming`.
 
-    "one call" does what the other products do: one request for a verdict, and nothing tried again.
+    "one call" does what the other products do: one request for a verdict, without retries.
     """
     options: dict[str, Any] = {"base_url": url, "api_key": "none"}
     prompt = ChatPromptTemplate.from_template("{context}\n\nAnswer briefly: {question}")
@@ -48,7 +48,7 @@ def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
 
     async def events(*call: Any) -> AsyncIterator[str]:
         async for event in guard.astream_events(given(*call), version="v2"):
-            if event["event"] != "on_chain_start":  # its data are what the client itself gave
+            if event["event"] != "on_chain_start":  # its data is what the client itself gave
                 yield repr({**event["data"], "input": None})
 
     return {"whole": whole, "stream": stream, "astream": astream, "events": events}

@@ -1,4 +1,4 @@
-"""demur's middleware for LangChain's agents: docs/agents.md, "Guard an agent"."""
+"""Use demur's middleware in a LangChain agent, as "Guard an agent" in docs/agents.md shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SETTINGS = ("default",)
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """The middleware with its defaults, told where the state has the documents."""
+    """Return the ways to ask an agent whose middleware knows where the documents are."""
     judge = ChatOpenAI(model="judge", base_url=url, api_key="none")
     checker = RefChecker(judge, call_policy=CallPolicy(timeout=timeout))
     return ask(HallucinationMiddleware(checker, contexts="documents"), url)

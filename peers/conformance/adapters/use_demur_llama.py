@@ -1,4 +1,4 @@
-"""demur's guarded query engine: docs/llama-index.md, "Guard a query engine"."""
+"""Use demur's guarded query engine, as "Guard a query engine" in docs/llama-index.md shows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from llama_index.evaluation.demur import GuardedQueryEngine, RefCheckerEvaluator
 SETTINGS = ("buffer", "sentence")
 
 
-# As SDKs have it, one for all calls: making one takes longer than a request.
+# One client for all calls, as in SDKs, because making a client takes longer than a request.
 _LIMITS = httpx.Limits(max_connections=None)
 _CLIENT = httpx.Client(timeout=60, limits=_LIMITS)
 _ACLIENT = httpx.AsyncClient(timeout=60, limits=_LIMITS)
 
 
 class _Chain(CustomLLM):
-    """LlamaIndex's own class for OpenAI is not among demur's requirements, so this one asks."""
+    """Ask the chain's model.
+
+    LlamaIndex's own class for OpenAI is not among demur's requirements.
+    """
 
     url: str
 
@@ -73,7 +76,7 @@ def _delta(line: str) -> str:
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """The engine with its defaults, but for what `streaming` is."""
+    """Return the ways to ask a guarded engine with default arguments, except for `streaming`."""
     chain = _Chain(url=url)
     judge = ChatOpenAI(model="judge", base_url=url, api_key="none")
     checker = RefCheckerEvaluator(judge, call_policy=CallPolicy(timeout=timeout))

@@ -1,8 +1,8 @@
-"""guardrails-ai: its pages "Custom validators", "Error remediation" and "Stream validated output".
+"""Use guardrails-ai as in "Custom validators", "Error remediation" and "Stream validated output".
 
-A validator of the user's own asks a judge; what `on_fail` does is the setting. "exception" is the
-default, and raises. "fix" puts `fix_value` in the place of what failed, here nothing; it is the one
-with which a synchronous stream waits for the verdict on a sentence. A stream is validated by the
+A validator of the user's own asks a judge. The setting is what `on_fail` does. "exception" is the
+default, and raises. "fix" puts `fix_value` in place of the failed text, here nothing; with it a
+synchronous stream waits for the verdict on each sentence. A stream is validated sentence by
 sentence, as its page says.
 """
 
@@ -27,10 +27,10 @@ SETTINGS = ("exception", "fix")
 
 @register_validator(name="supported-by-documents", data_type="string")
 class Supported(Validator):  # type: ignore[misc]
-    """Asks a judge whether the documents in the metadata support a text."""
+    """Ask a judge whether the documents in the metadata support a text."""
 
     def __init__(self, judge: dict[str, Any], on_fail: str | None = None) -> None:
-        """`judge`: what litellm is given."""
+        """Take the arguments of litellm for the judge."""
         super().__init__(on_fail=on_fail)
         self._judge = judge
 
@@ -46,7 +46,7 @@ class Supported(Validator):  # type: ignore[misc]
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """Both guards, with one validator."""
+    """Return the ways to ask both guards, with one validator."""
     options: dict[str, Any] = {"api_base": url, "api_key": "none"}
     judge = {"model": "openai/judge", "timeout": timeout, **options}
     guard = Guard().use(Supported(judge, on_fail=setting))

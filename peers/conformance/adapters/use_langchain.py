@@ -1,14 +1,14 @@
-"""LangChain's own middleware with a judge: its page "Guardrails", custom guardrails.
+"""Use LangChain's own middleware with a judge, as its page "Guardrails" (custom guardrails) shows.
 
-"after_agent" is the page's model-based guardrail: a second model is asked in the hook, told which
-two words to reply with, and the last message's content is replaced where the bad one is in the
-reply. "after_model" is the same in the other hook. "wrap_model_call" is the safest that the pages
-"Custom middleware" and "Streaming" have: the judge stands around the call, so that the state never
-holds the rejected answer, the model's tokens are kept out of the stream by the tag "nostream", and
-only the good word lets an answer through.
+"after_agent" is the page's model-based guardrail. The hook asks a second model, which is told to
+reply with one of two words. If the reply has the bad word, the content of the last message is
+replaced. "after_model" is the same in the other hook. "wrap_model_call" is the safest way in the
+pages "Custom middleware" and "Streaming". The judge is asked around the call, so the state never
+holds a rejected answer. The tag "nostream" keeps the model's tokens out of the stream, and only the
+good word lets an answer through.
 
-LangChain has no built-in guardrail that asks a judge: `PIIMiddleware` looks for patterns, and
-`OpenAIModerationMiddleware` asks an endpoint for moderation, which knows no evidence.
+LangChain has no built-in guardrail that asks a judge. `PIIMiddleware` looks for patterns, and
+`OpenAIModerationMiddleware` asks a moderation endpoint, which knows no evidence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REFUSAL = "I cannot give that answer."
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """An agent with one of the three middlewares."""
+    """Return the ways to ask an agent with one of the three middlewares."""
     options: dict[str, Any] = {"base_url": url, "api_key": "none", "timeout": timeout}
     if setting == "wrap_model_call":
         judge = ChatOpenAI(model="judge", tags=["nostream"], **options)

@@ -1,8 +1,8 @@
-"""LlamaIndex's engines that evaluate: its page "Self-correcting query engines".
+"""Use LlamaIndex's engines that evaluate, as its page "Self-correcting query engines" shows.
 
 "retry", "retry source" and "retry guideline" are the page's three engines, around a query engine
 and with the evaluators that it names: faithfulness for the first two, guidelines for the third.
-Their asynchronous methods are documented as not supported, so that clients at once are threads.
+Their asynchronous methods are documented as not supported, so clients at the same time are threads.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SETTINGS = ("retry", "retry source", "retry guideline")
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """One of the three engines around an engine that answers whole, and one that streams."""
+    """Return the ways to ask one of the three engines, around an engine that streams or not."""
     options: dict[str, Any] = {
         "api_base": url,
         "api_key": "none",
         "is_chat_model": True,
         "context_window": 128_000,
-        # As the class documents it for many calls: with one client in several event loops, which
-        # the evaluators open one after another, calls in threads may never end.
+        # The class documents this for many calls. The evaluators open several event loops one
+        # after another, and with one client in all of them calls in threads may never end.
         "reuse_client": False,
     }
     Settings.llm = chain = OpenAILike(model="chain", **options)

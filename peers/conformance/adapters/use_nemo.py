@@ -1,12 +1,14 @@
-"""NeMo Guardrails: its pages "Guardrail catalog" (LLM self-checking) and "Streaming".
+"""Use NeMo Guardrails as in "Guardrail catalog" (LLM self-checking) and "Streaming".
 
 "output" is the rail `self check output`, which asks a judge whether the bot's message must be
-blocked; "output, checked first" the same with `stream_first: false`, which the page on streaming
-has for tokens that are to leave after the check. "facts, checked first" is the rail `self check
-facts`, which shows the judge the evidence: `relevant_chunks` and `check_facts` stand in a context
-message. The last two also have a `max_length` of their prompts that
-long answers fit into; it is 16,000 characters by default, and what is longer is an error. The
-prompts are ours, in the form that the catalogue asks for, as it leaves them to users.
+blocked. "output, checked first" is the same with `stream_first: false`, which the page on streaming
+gives for tokens that are to leave after the check. "facts, checked first" is the rail `self check
+facts`, which shows the judge the evidence: a context message has `relevant_chunks` and
+`check_facts`.
+
+The last two settings also have a `max_length` of their prompts that long answers fit into. The
+default is 16,000 characters, and a longer prompt is an error. The catalogue leaves the prompts to
+users, so they are demur's own, in the form that it asks for.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ prompts:
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """Rails around the chain's model."""
+    """Return the ways to ask the chain's model inside rails."""
     kind, _, first = setting.partition(", ")
     config = _CONFIG.format(
         url=url,

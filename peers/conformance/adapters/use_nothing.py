@@ -1,4 +1,4 @@
-"""The control: the chain without any guard. What leaks here is what a guard has to hold back."""
+"""Use the chain without a guard, as the control: a guard has to hold back what leaks here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SETTINGS = ("default",)
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """LangChain's modes of a prompt and a model."""
+    """Return the ways to ask a prompt and a model in LangChain's modes."""
     prompt = ChatPromptTemplate.from_template("{context}\n\nAnswer briefly: {question}")
     chain = prompt | ChatOpenAI(model="chain", base_url=url, api_key="none") | StrOutputParser()
 

@@ -1,9 +1,9 @@
-"""openai-guardrails: its pages "Quickstart", "Streaming vs blocking" and "Custom prompt check".
+"""Use openai-guardrails as in "Quickstart", "Streaming vs blocking" and "Custom prompt check".
 
-The client stands in OpenAI's place, with a check of the output by a prompt of the user's own.
-"default" passes what a check that failed could not judge; "raise_guardrail_errors" is the option
-that the class documents for the other way. The hallucination check needs a vector store at OpenAI
-(the Responses API with file search), so it cannot be run on a server of one's own.
+The client stands in place of OpenAI's, with a check of the output by the user's own prompt.
+"default" lets an answer pass if its check failed. "raise_guardrail_errors" is the option that the
+class documents for raising instead. The hallucination check needs a vector store at OpenAI (the
+Responses API with file search), so it cannot run on a local server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SETTINGS = ("default", "raise_guardrail_errors")
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
-    """Both clients, with one check of the output."""
+    """Return the ways to ask both clients, with one check of the output."""
     check = {
         "name": "Custom Prompt Check",
         "config": {

@@ -1,8 +1,8 @@
-"""What the adapters share: they are asked on standard input, and measure themselves.
+"""Take requests on standard input, have them scored, and measure the process, for the adapters.
 
-It runs in each peer's environment, with nothing but the standard library. A line of JSON that says
-`{"samples": [...], "at_once": 16, "patience": 120}` is answered by one with the results and what
-they took. After so many seconds of patience, what is not done is lost.
+This module runs in each peer's environment, with only the standard library. A request is a line of
+JSON, `{"samples": [...], "at_once": 16, "patience": 120}`. The reply is a line with the results and
+what they took. Samples that are not done after `patience` seconds are lost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 
 class Sample(NamedTuple):
-    """An answer to score."""
+    """Hold an answer to score."""
 
     question: str
     answer: str
@@ -28,25 +28,31 @@ class Sample(NamedTuple):
 
 
 class LostError(Exception):
-    """A call for many answers has failed as a whole: none of them has a result."""
+    """Say that a call for many answers has failed as a whole: none of them has a result."""
 
 
 class OutOfTimeError(KeyboardInterrupt):
-    """The time is up. No peer takes it for a failed request, and an event loop stops for it."""
+    """Say that the time is up.
+
+    It is a KeyboardInterrupt, so that no peer takes it for a failed request, and an event loop
+    stops for it.
+    """
 
 
 Score = Callable[[list[Sample], int], "list[Any]"]
-"""All samples, so many at a time, to a result for each: a score in [0, 1], the exception that tells
-why there is none, or None or NaN if the peer does not say why."""
+"""A function from all samples, and the number at a time, to a result for each. A result is a
+score in [0, 1]; the exception that says why there is none; or None or NaN if the peer does not
+say why."""
 
 
 def serve(prepare: Callable[..., Score]) -> None:
     """Answer every line of standard input until it ends.
 
     Args:
-        prepare: Imports the peer, and gives what scores; called with the arguments of the command.
+        prepare: A function that imports the peer and returns the `Score`. It is called with the
+            arguments of the command.
     """
-    # What a peer prints must not come between the lines.
+    # A peer's own output must not mix with the lines of JSON.
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     began, before = time.perf_counter(), _cpu()
@@ -77,7 +83,10 @@ def serve(prepare: Callable[..., Score]) -> None:
 
 
 def by_chunk(samples: Sequence[Sample], size: int, call: Callable[[list[Sample]], Any]) -> list:
-    """`size` samples at a time, for what has no other bound; a call that fails loses its chunk."""
+    """Score `size` samples at a time, for a peer that has no other limit.
+
+    A call that fails loses its chunk.
+    """
     found: list[Any] = []
     for at in range(0, len(samples), size):
         chunk = list(samples[at : at + size])
@@ -113,15 +122,16 @@ def _tell(told: Any, **fields: Any) -> None:
 
 
 def _cpu() -> float:
-    """Seconds of CPU of this process and of those that it has started and that have ended."""
+    """Return the CPU seconds of this process, and of its child processes that have ended."""
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
 def _peak_mib() -> float:
-    """The most memory that this process has had, in MiB.
+    """Return the peak memory of this process, in MiB.
 
-    Not `ru_maxrss`, which begins with what the process had before it became this one.
+    `ru_maxrss` is not used if possible, because it begins with the memory that the process had
+    before `exec`.
     """
     status = Path("/proc/self/status")
     if status.exists():

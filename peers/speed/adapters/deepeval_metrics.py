@@ -1,4 +1,4 @@
-"""deepeval's faithfulness or hallucination, by `evaluate` with as many test cases at a time."""
+"""Score with deepeval's faithfulness or hallucination metric, by `evaluate` on test cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from _serving import Sample, Score, by_chunk, serve
 
 
 def prepare(name: str) -> Score:
-    """One of its metrics: "faithfulness" or "hallucination"."""
+    """Return the score function of a metric, "faithfulness" or "hallucination"."""
     import os
 
     from deepeval import evaluate

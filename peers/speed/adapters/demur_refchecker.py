@@ -1,4 +1,4 @@
-"""demur's RefChecker, by one of its modes, in threads or in an event loop."""
+"""Score with demur's RefChecker in one of its modes, in threads or in an event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODES = {
 
 
 def prepare(mode: str, way: str) -> Score:
-    """`batch` or `abatch` of an evaluator, with one of the modes above."""
+    """Return the score function of a mode above, with the evaluator's `batch` or `abatch`."""
     import asyncio
 
     from demur import RefChecker
@@ -33,10 +33,10 @@ def prepare(mode: str, way: str) -> Score:
 
 
 def _result(found: object) -> object:
-    """Its score, or why there is none."""
+    """Return the score of an evaluation, or why there is none."""
     if isinstance(found, BaseException) or found.score is not None:
         return getattr(found, "score", found)
-    # What is decided although a label is missing has no score either, but bounds of one.
+    # An evaluation that is decided without all labels has no score, but bounds of it.
     bounds = found.details.get("score_bounds")
     return RuntimeError(found.error or f"a label is missing, the score is within {bounds}")
 

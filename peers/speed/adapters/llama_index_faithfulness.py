@@ -1,4 +1,4 @@
-"""LlamaIndex's faithfulness evaluator, by its batch runner with as many workers."""
+"""Score with LlamaIndex's faithfulness evaluator, by its batch runner with `at_once` workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from _serving import Sample, Score, by_chunk, serve
 
 
 def prepare() -> Score:
-    """`BatchEvalRunner.aevaluate_response_strs` in an event loop."""
+    """Return the score function: `BatchEvalRunner.aevaluate_response_strs` in an event loop."""
     import asyncio
     import os
 

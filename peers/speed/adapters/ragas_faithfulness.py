@@ -1,7 +1,8 @@
-"""ragas' faithfulness, of the collections that its documentation recommends since 0.4.
+"""Score with ragas' faithfulness, from the collections that its documentation recommends since 0.4.
 
-`evaluate` is deprecated there. An experiment runs `ascore` for every row at a time, with no bound
-and no word on a row that failed but a printed line: here a semaphore bounds it, as one would.
+`evaluate` is deprecated there. An experiment runs `ascore` for every row at the same time, without
+a limit, and only prints a line about a row that failed. Here a semaphore limits it, as a user would
+do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from _serving import Sample, Score, serve
 
 
 def prepare() -> Score:
-    """`Faithfulness.ascore` in an event loop."""
+    """Return the score function: `Faithfulness.ascore` in an event loop."""
     import asyncio
 
     from openai import AsyncOpenAI

@@ -1,7 +1,8 @@
-"""RefChecker with a model that extracts triplets and checks them, jointly or one by one.
+"""Score with RefChecker, whose model extracts triplets and checks them jointly or one by one.
 
-As its README has it: `extract` for many answers, then `check` for their claims. The passages go in
-as one reference, which takes the fewest calls. Its only bound is how many requests a batch has.
+It is used as its README shows: `extract` for many answers, then `check` for their claims. The
+passages are given as one reference, which takes the fewest calls. Its only limit is the number of
+requests in a batch.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _DEFAULT_BATCH = 16
 
 
 def prepare(mode: str) -> Score:
-    """Joint checking, or with "per_claim" one claim a call."""
+    """Return the score function: joint checking, or one claim a call with "per_claim"."""
     import os
 
     from refchecker import LLMChecker, LLMExtractor
@@ -38,7 +39,7 @@ def prepare(mode: str) -> Score:
                 is_joint=mode == "joint",
             )
             shares = [soft_agg(one) for one in labels]
-            # An answer without claims is "Abstain", which is no score.
+            # An answer without claims is "Abstain", which is not a score.
             return [None if share["Abstain"] else share["Entailment"] for share in shares]
 
         return by_chunk(samples, at_once, call)

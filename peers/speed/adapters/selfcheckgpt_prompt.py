@@ -1,7 +1,7 @@
-"""SelfCheckGPT by prompts: an answer's sentences, each held against three sampled answers.
+"""Score with SelfCheckGPT's prompts: each sentence is compared with three sampled answers.
 
-The samples are asked for in one request, for the same passages. Its other variants need weights.
-It works one call after the other: threads are what makes it score several answers at a time.
+The samples are asked for in one request, about the same passages. Its other variants need weights.
+It makes one call after the other, so threads make it score several answers at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _SAMPLES = 3
 
 
 def prepare() -> Score:
-    """`SelfCheckAPIPrompt.predict` in threads."""
+    """Return the score function: `SelfCheckAPIPrompt.predict` in threads."""
     from concurrent.futures import ThreadPoolExecutor
 
     import spacy
@@ -21,7 +21,7 @@ def prepare() -> Score:
 
     client = OpenAI()
     check = SelfCheckAPIPrompt(client_type="openai", model="gpt-4o-mini")
-    split = spacy.blank("en")  # its README's pipeline is not in a package registry
+    split = spacy.blank("en")  # the pipeline of its README is in no package registry
     split.add_pipe("sentencizer")
 
     def one(sample: Sample) -> float:
@@ -37,7 +37,7 @@ def prepare() -> Score:
         )
         sampled = [choice.message.content for choice in drawn.choices]
         sentences = [sentence.text for sentence in split(sample.answer).sents]
-        # 0 for a sentence that the samples support, 1 for one that they do not.
+        # It gives 0 to a sentence that the samples support, and 1 to an unsupported one.
         return 1 - float(check.predict(sentences, sampled).mean())
 
     def held(sample: Sample) -> object:

@@ -1,7 +1,8 @@
-"""uqlm's panel of judges, with one judge.
+"""Score with uqlm's panel of judges, with one judge.
 
 Its black-box scorers measure how much sampled answers differ, mostly with NLI weights, and read no
-passages. It has no bound but calls per minute, so that answers go in by as many as are at a time.
+passages. Its only limit is the number of calls a minute, so it is given `at_once` answers at a
+time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from _serving import Sample, Score, by_chunk, serve
 
 
 def prepare() -> Score:
-    """`LLMPanel.score` in an event loop."""
+    """Return the score function: `LLMPanel.score` in an event loop."""
     import asyncio
 
     from langchain_openai import ChatOpenAI

@@ -1,4 +1,4 @@
-"""demur for LangChain agents and langgraph graphs: answers are checked before anyone sees them."""
+"""Check the answers of LangChain agents and LangGraph graphs before anyone sees them."""
 
 from langchain_demur.middleware import HallucinationMiddleware
 from langchain_demur.node import guarded_node

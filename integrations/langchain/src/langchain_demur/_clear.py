@@ -1,4 +1,4 @@
-"""A text that must not leave is taken out of all that stands beside it."""
+"""Take a text that must not leave out of every value beside it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from langgraph.types import Send
 from demur import DemurError
 
 CLEARED: Any = object()
-"""In the place of what held the text and could not be left standing."""
+"""The mark in place of a value that held the text and could not stay."""
 
 _SHORT = 12
-"""An answer of fewer characters, such as "B", is looked for as words: it is part of many."""
+"""An answer of fewer characters, such as "B", is searched for as whole words, because it is part of
+many words."""
 
 
 def swapped(value: Any, old: str, answer: AIMessage | str | None) -> Any:
-    """A value that does not hold the text `old`.
+    """Return a value without the text `old`.
 
-    What is that text, a string or a message of the model's, becomes `answer`, if there is one. Of
-    mappings, lists and messages, the parts that hold it are left out; all else that does, such as
-    longer strings, documents and models, is `CLEARED` as a whole.
+    A string, or a message of the model, that is exactly this text becomes `answer`, if there is
+    one. Mappings, lists and messages lose the parts that have the text. Any other value that has
+    it, such as a longer string, a document or a pydantic model, becomes `CLEARED` as a whole.
     """
     if not holds(value, old):
         return value
@@ -43,7 +44,7 @@ def swapped(value: Any, old: str, answer: AIMessage | str | None) -> Any:
 
 
 def sent_on(goto: Any, old: str, answer: AIMessage | str | None) -> Any:
-    """Where a `Command` goes, and what it sends there does not hold the text `old`.
+    """Return where a `Command` goes, without the text `old` in what it sends there.
 
     Raises:
         DemurError: The text cannot be taken out.
@@ -55,14 +56,14 @@ def sent_on(goto: Any, old: str, answer: AIMessage | str | None) -> Any:
     sent = swapped(goto.arg, old, answer)
     if sent is CLEARED:
         raise DemurError(
-            f"the node sends an answer that is not let through on to {goto.node!r}, in a "
-            f"{type(goto.arg).__name__} out of which it cannot be taken: send a mapping"
+            f"the guarded node sends a rejected answer on to {goto.node!r}, and demur cannot take "
+            f"it out of a {type(goto.arg).__name__}: send a mapping"
         )
     return Send(goto.node, sent)
 
 
 def holds(value: Any, text: str) -> bool:
-    """Whether a text stands anywhere in a value, whatever its spacing and case."""
+    """Return whether a text is anywhere in a value, ignoring spacing and case."""
     wanted = _wanted(text)
     return wanted is not None and any(wanted.search(_folded(one)) for one in _texts(value, set()))
 
@@ -85,7 +86,11 @@ def _in_place_of(value: str | AIMessage, answer: AIMessage | str) -> AIMessage |
 
 
 def _without(message: BaseMessage, old: str) -> BaseMessage:
-    """A message, which stays one that its calls of tools or their results belong to."""
+    """Return the message without the text `old`.
+
+    Calls of tools lose only the arguments that have the text, so that the calls and their results
+    still belong together.
+    """
     changes: dict[str, Any] = {}
     for name, value in _fields(message):
         if name == "tool_calls":
@@ -101,7 +106,7 @@ def _fields(value: BaseMessage | Document) -> list[tuple[str, Any]]:
 
 
 def _texts(value: Any, seen: set[int]) -> Iterator[str]:
-    """All texts in a value, however deep."""
+    """Yield all texts in a value, at any depth."""
     if isinstance(value, str):
         yield value
         return

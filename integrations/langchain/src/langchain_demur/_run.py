@@ -1,4 +1,4 @@
-"""What the middleware and the node share: a guard for each call, run where nothing can leak."""
+"""Build a guard for each call of a middleware or node, and run it where nothing can leak."""
 
 from __future__ import annotations
 
@@ -34,30 +34,34 @@ _AT = Own("demur:at")
 
 @dataclass
 class Call:
-    """One guarded call: what is run for an answer, and how many answers came of it."""
+    """Represent one guarded call: what to run for an answer, and the answers so far."""
 
     run: Callable[..., Any]
     state: Any
-    """The graph's."""
+    """The state of the graph."""
     rejected: int
-    """How many answers of this turn were rejected before this call."""
+    """The number of answers of this turn that were rejected before this call."""
     judged: list[Any] = field(default_factory=list)
-    """What held the answers that the guard has got; it asks for another when it has rejected all
-    before. Here, and in no output: what a guard's own run returns is told to listeners."""
+    """For each answer that the guard was given, the object that held it. The guard asks for another
+    answer only after it has rejected all before. The list is kept here and not in an output,
+    because listeners hear what a guard's run returns."""
 
     def judge(
         self, answer: AIMessage | str, documents: Mapping[str, Any], held: Any
     ) -> dict[str, Any]:
-        """What the guard's chain returns: an answer, and where it is in `judged`."""
+        """Return the output of the guard's chain: an answer, and its place in `judged`."""
         self.judged.append(held)
         return {**documents, "answer": answer, _AT: len(self.judged) - 1}
 
     def of(self, found: Mapping[str, Any]) -> Any:
-        """What held the answer that the guard has let through, or put another in its place."""
+        """Return the object that held the answer which the guard let through or replaced."""
         return self.judged[found[_AT]]
 
     def told(self, answer: Any) -> Any:
-        """What the guard put in an answer's place, with a reason that counts the whole turn."""
+        """Return the guard's answer with a reason that counts all rejected answers of the turn.
+
+        An answer that has no reason is returned unchanged.
+        """
         mark = answer.response_metadata.get(MARK) if isinstance(answer, AIMessage) else None
         if not (self.rejected and isinstance(mark, Mapping) and _REASON in mark):
             return answer
@@ -66,23 +70,26 @@ class Call:
         return marked(answer, {**mark, _REASON: reason})
 
     def step(self, message: AIMessage, found: Mapping[str, Any] | None = None) -> AIMessage:
-        """A message after which the turn goes on, with the count of rejected answers, if any."""
+        """Return a message after which the turn goes on.
+
+        If answers were rejected, the message is marked with their number.
+        """
         rejected = self.rejected + (len(self.judged) if found is None else found[_AT])
         return marked(message, {_REJECTED: rejected}) if rejected else message
 
 
-class NoAnswerYet(Exception):  # noqa: N818  # it takes a step on the way out of the guard
-    """The model calls tools: there is nothing to judge, and the graph goes on."""
+class NoAnswerYet(Exception):  # noqa: N818  # not an error: it carries a message out of the guard
+    """Signal that the model calls tools: there is nothing to judge, and the graph goes on."""
 
     def __init__(self, step: Any) -> None:
-        # Not in the message: tracers write that down.
+        # `step` is not in the error's message, because tracers write that down.
         super().__init__("the model calls tools: there is no answer yet")
         self.step = step
 
 
 @dataclass(frozen=True)
 class Guards:
-    """Guards around one chain that differ in how many attempts they have left."""
+    """Hold guards around one chain that differ in how many attempts they have left."""
 
     chain: Runnable[Any, Any]
     evaluators: Evaluators
@@ -91,16 +98,20 @@ class Guards:
     _first: Guard[Any, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        # Once for all guards: that one of them has judged is known to the evaluators.
+        # Made once for all guards, because the evaluators remember that they have judged before.
         object.__setattr__(self, "evaluators", as_evaluators(self.evaluators))
-        # Made once, so that a wrong argument shows now and not in a call.
+        # Built here, so that a wrong argument is reported before the first call.
         object.__setattr__(self, "_first", self._build(self.budget))
 
     def after(self, rejected: int) -> Guard[Any, Any]:
-        """The guard for what follows so many rejected answers of the same turn."""
+        """Return the guard for the answers that follow rejected answers of the same turn.
+
+        Args:
+            rejected: The number of answers of this turn that were rejected before.
+        """
         if not rejected:
             return self._first
-        # The one answer that comes now is judged in any case.
+        # At least one attempt remains: the answer of this call is always judged.
         return self._build(replace(self.budget, attempts=max(1, self.budget.attempts - rejected)))
 
     def _build(self, budget: Budget) -> Guard[Any, Any]:
@@ -108,7 +119,7 @@ class Guards:
 
 
 def answering(run: Any, arun: Any) -> Runnable[Any, Any]:
-    """What a guard guards: two functions of its input and the `Call`."""
+    """Return the chain of a guard, made of two functions of the guard's input and the `Call`."""
     return RunnableLambda(run, arun, name="demur:answer")
 
 
@@ -117,12 +128,13 @@ def policy_of(
     model: str | BaseChatModel | None,
     telling: Callable[[Tell | None], Tell],
 ) -> Policy:
-    """A guard's policy, in which what answers again is always told what was wrong.
+    """Return a guard's policy in which every `Regenerate` tells the model what was wrong.
 
     Args:
         on_fail: As `demur.Guard` takes it.
         model: As `demur.Guard` takes it.
-        telling: From what a `Regenerate` tells, if it says so, to how the guard's chain is told.
+        telling: A function from the `tell` of a `Regenerate`, or None if it has none, to the `tell`
+            that the guard's chain needs.
     """
 
     def adapt(recovery: Any) -> Any:
@@ -134,24 +146,28 @@ def policy_of(
 
 
 def rejected_in(messages: Sequence[BaseMessage]) -> int:
-    """How many answers of this turn were rejected, by the last message that says so."""
+    """Return how many answers of this turn were rejected, from the last message that says so."""
     marks = [m.response_metadata.get(MARK) for m in this_turn(messages) if isinstance(m, AIMessage)]
     counts = [mark[_REJECTED] for mark in marks if isinstance(mark, Mapping) and _REJECTED in mark]
     return int(counts[-1]) if counts else 0
 
 
 def named_apart(config: RunnableConfig | None = None) -> RunnableConfig:
-    """A guard's config, out of that of the running node; None for the one of the context.
+    """Return the guard's config, made from the config of the running node.
 
-    The run's name has a colon, as no node's has: langgraph streams what a run of its node's name
-    returns, and the guard returns an answer to the middleware or node, not to the graph.
+    The name of the run has a colon, which no name of a node can have. LangGraph streams the output
+    of a run that has the name of its node, but the guard returns its answer to the middleware or
+    the node, not to the graph.
+
+    Args:
+        config: The config of the node. None: the one of the current context.
     """
     kept = {key: value for key, value in (config or {}).items() if key != "run_id"}
     return cast(RunnableConfig, {**kept, "run_name": "demur:guard"})
 
 
 def kind_of(value: Any) -> str:
-    """What something is, in words: with its keys but without its content."""
+    """Describe a value by its type and, if it is a mapping, its keys, without its content."""
     if isinstance(value, Mapping):
         keys = ", ".join(map(repr, value)) or "(none)"
         return f"a {type(value).__name__} with the keys {keys}"
@@ -159,7 +175,7 @@ def kind_of(value: Any) -> str:
 
 
 def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
-    """Whether what a guard returned is what it judged, and nothing was put in its place."""
+    """Return whether the guard returned the answer that it judged, and did not replace it."""
     if isinstance(answer, str) or isinstance(judged, str):
         return answer is judged or (isinstance(judged, str) and answer == judged)
     same = str(answer.text) == str(judged.text)
@@ -167,16 +183,21 @@ def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
 
 
 def outcome_of(answer: AIMessage) -> str | None:
-    """What a guard says in a message of how it came about; None where it says nothing."""
+    """Return the outcome that a guard wrote into a message, or None if it wrote none."""
     mark = answer.response_metadata.get(MARK)
     return mark.get("outcome") if isinstance(mark, Mapping) else None
 
 
 def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any:
-    """What a key of a state, or a function of it, gives.
+    """Return the value of a key of the state, or of a function of the state.
+
+    Args:
+        reader: The key or the function.
+        state: The state.
+        name: The argument that gave the reader, for the error.
 
     Raises:
-        DemurError: There is no such key.
+        DemurError: The state has no such key.
     """
     if callable(reader):
         return reader(state)
@@ -187,5 +208,5 @@ def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any
 
 
 def view_of(state: Any) -> dict[str, Any]:
-    """The fields of a state: of a mapping, a pydantic model or a dataclass."""
+    """Return the fields of a state that is a mapping, a pydantic model or a dataclass."""
     return dict(state) if isinstance(state, Mapping) else dict(vars(state))

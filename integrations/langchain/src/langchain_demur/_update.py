@@ -1,4 +1,4 @@
-"""What a node of a graph returns: where the answer is in it, and how another takes its place."""
+"""Find the answer in what a graph's node returns, and put another answer in its place."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _ANSWERS = ("answer", "output", "result", "response", "generation")
 
 @dataclass(frozen=True)
 class Update:
-    """A node's update in which there is an answer."""
+    """Represent a node's update that has an answer."""
 
     output: Any
-    """What the node returned: the update, or a `Command` with it."""
+    """What the node returned: the update, or a `Command` with the update."""
     values: Mapping[str, Any]
     """The update, without what must not leave."""
     answer: AIMessage | str
     state: Mapping[str, Any]
-    """What the client may see already."""
+    """The state before the node ran, which the client may have seen already."""
 
     def with_answer(self, answer: AIMessage | str) -> Any:
-        """What the node is to return, with another answer wherever the old one stands.
+        """Return the node's output with another answer in every place of the old one.
 
         Raises:
-            DemurError: The old one stands where it cannot be taken out.
+            DemurError: The old answer cannot be taken out of a value.
         """
         if is_own(answer, self.answer):
             return _like(self.output, self._with(answer))
         return _cleared(self.output, self.values, self.state, _text(self.answer), answer)
 
     def _with(self, answer: AIMessage | str) -> dict[str, Any]:
-        """The update with the same answer, which says what the guard did."""
+        """Return the update with the same answer, which now says what the guard did."""
 
         def swapped_in(value: Any) -> Any:
             if isinstance(value, list):
@@ -57,14 +57,14 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
     """Find the answer in what a node returned.
 
     Args:
-        output: What it returned.
-        key: The key of the answer; None to look for it.
+        output: What the node returned.
+        key: The key of the answer. None: the answer is looked for.
         call: The guarded call.
-        told: The ids of those that were added to tell the node what was wrong.
+        told: The ids of the messages that were added to tell the node what was wrong.
 
     Raises:
         NoAnswerYet: The model calls tools.
-        DemurError: There is no answer in it; the message names what was seen.
+        DemurError: The output has no answer; the message says what it has.
     """
     values = output.update if isinstance(output, Command) else output
     if not isinstance(values, Mapping):
@@ -84,7 +84,7 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
         messages = [message for message in _messages(values[MESSAGES]) if message.id not in told]
         written = [message for message in messages if (message.id, message.text) not in known]
         last = last_written(written)
-        # Of the messages that the node wrote, only the last is judged.
+        # Only the last message that the node wrote is judged, so the others lose their text.
         messages = [
             without_text(message)
             if isinstance(message, AIMessage) and message is not last and message in written
@@ -134,7 +134,10 @@ def _cleared(
     old: str,
     answer: AIMessage | str | None,
 ) -> Any:
-    """An output whose update does not hold the text `old`, but where the state has held it."""
+    """Return the output with the text `old` taken out of its update, or replaced by `answer`.
+
+    Values that the state had before are left as they are.
+    """
     known = {one.id for one in state.get(MESSAGES, ())}
     kept: dict[str, Any] = {}
     for key, value in values.items():

@@ -1,4 +1,4 @@
-"""Middleware that checks an agent's answers before anyone sees them."""
+"""Provide middleware that checks an agent's answers before anyone sees them."""
 
 from __future__ import annotations
 
@@ -43,53 +43,58 @@ _CONVERSATION = "conversation"
 
 
 class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
-    """Have every answer of an agent checked before it is streamed, stored or returned.
+    """Check every answer of an agent before it is streamed, stored or returned.
 
-    What the model says without calling a tool is an answer. It is judged against what the tools
-    returned since the user's last message (if nothing, in the whole conversation); one that fails
-    is answered again with the problems told, and if none passes, a refusal takes its place under
-    the same message id. The rejected answers and what the model was told of them are in no state.
+    An answer is a message of the model that calls no tools. It is judged against what tools
+    returned since the user's last message. If they returned nothing since then, it is judged
+    against what tools returned in the whole conversation.
 
-    A message that calls tools goes through with its calls and without the text beside them. A
-    structured response is judged as its JSON; one that is not let through is left out.
+    If an answer fails, the model answers again and is told the problems. If no answer passes, a
+    refusal takes its place under the same message id. The agent's state has neither the rejected
+    answers nor what the model was told about them.
 
-    List it before other middleware: what comes after it in the list is run anew for each attempt,
-    and sees answers that were not judged.
+    A message that calls tools goes through with its calls, but without the text beside them. A
+    structured response is judged as its JSON; if it is not let through, `structured_response` is
+    left out.
+
+    List this middleware before other middleware. Middleware after it in the list runs again for
+    each attempt, and sees answers that were not judged.
 
     Examples:
         >>> checks = HallucinationMiddleware(RefChecker("openai:gpt-4o-mini"))
         >>> agent = create_agent("openai:gpt-4o-mini", tools=[search], middleware=[checks])
 
     Args:
-        evaluators: At least one, as `demur.Guard` takes them. All are run on every answer, side by
-            side.
+        evaluators: One or more evaluators, as `demur.Guard` takes them. All of them judge every
+            answer, at the same time.
         on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
-            `Regenerate` makes of the messages that the model was sent and the `Feedback` the
-            messages that it is sent in the next attempt; without one, they are followed by one that
-            tells the problems.
-        on_pass: `Cite()`: each supported sentence of an answer shows what it rests on: results of
-            tools, with the tool's name and the call's id. The message has its citations in
-            `response_metadata["demur"]["citations"]`.
-        budget: What may be spent. The attempts are all answers to one user message, even where the
-            agent calls tools in between; the other limits hold for one call of the model with all
-            its attempts.
-        on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
-            `on_fail` has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
+            `Regenerate` takes the messages that the model was sent and the `Feedback`, and returns
+            the messages for the next attempt. Without a `tell`, a message that describes the
+            problems is added.
+        on_pass: What to do to an answer that passes. With `Cite()`, each supported sentence shows
+            its sources: results of tools, with the tool's name and the id of the call. The message
+            has the citations in `response_metadata["demur"]["citations"]`.
+        budget: The limits. `attempts` counts all answers to one user message, even if the agent
+            calls tools between them. The other limits hold for one call of the model with all its
+            attempts.
+        on_error: What to do with an answer that an evaluator could not decide about. "closed": the
+            policy decides, by its key "undetermined", else by "end". "open": the answer is let
+            through. "raise": `EvaluatorFailed` is raised.
+        on_abstain: What to do with an answer that states nothing to check, as `demur.Guard` takes
+            it.
         contexts: What the answers are judged against, in place of what tools returned: a key of the
             agent's state, or a function of the state.
-        conversation: Whether the conversation supports an answer too: what the user stated in it
-            ("My name is Ann."), and what tools returned in earlier turns. The user is a source
-            then, and is believed.
-        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
-            the sources in place of the agent's model when an answer failed.
+        conversation: Whether the conversation supports the answer too. The user's statements then
+            count as sources and are believed ("My name is Ann."). So do the results of tools in
+            earlier turns.
+        model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
+            answers from the sources when the answer of the agent's model failed.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given.
-        TypeError: Something is no evaluator, no chat model, or no recovery; or what says where
-            something is is neither a key nor a function.
+        ValueError: There is no evaluator, or an evaluator has no threshold; an argument is out of
+            its range; or `on_fail` and `model` are both given.
+        TypeError: A value is not an evaluator, a chat model or a recovery where one is expected; or
+            `contexts` is neither a key nor a function.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         conversation: bool = False,
         model: str | BaseChatModel | None = None,
     ) -> None:
-        """See the class."""
+        """Make the middleware; the class describes the arguments."""
         super().__init__()
         check_reader("contexts", contexts, "the state")
         self._contexts = contexts
@@ -125,11 +130,12 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
-        """Run the model until there is an answer that may leave, or a call of tools.
+        """Run the model until an answer may leave or the model calls tools.
 
         Raises:
-            AnswerRejected: No answer was let through, and `on_fail` says `Block`.
+            AnswerRejected: No answer was let through, and `on_fail` ends with `Block`.
             EvaluatorFailed: An evaluator could not decide, and `on_error` is "raise".
+            DemurError: The response has no answer, or a structured response that cannot be read.
         """
         call, given = _start(request, handler)
         try:
@@ -143,7 +149,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`, natively asynchronous."""
+        """Do the same as `wrap_model_call`, natively asynchronous."""
         call, given = _start(request, handler)
         try:
             found = await self._guards.after(call.rejected).ainvoke(given, named_apart(), call=call)
@@ -166,7 +172,12 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         return self._judgeable(call, response)
 
     def _judgeable(self, call: Call, response: ModelResponse[Any]) -> dict[str, Any]:
-        """What the guard reads, out of a model's response."""
+        """Return what the guard reads of a model's response.
+
+        Raises:
+            NoAnswerYet: The model calls tools.
+            DemurError: The response has no message of the model.
+        """
         last = last_written(response.result)
         if last is None:
             seen = [type(message).__name__ for message in response.result]
@@ -186,7 +197,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
 
 @dataclass(frozen=True)
 class _Judged:
-    """An answer, and the response that it stands in."""
+    """Hold an answer and the response that it came in."""
 
     response: ModelResponse[Any]
     last: AIMessage
@@ -194,14 +205,18 @@ class _Judged:
 
 
 def _answer_in(response: ModelResponse[Any], last: AIMessage) -> AIMessage | None:
-    """What is to be judged of a response whose last message of the model's is `last`."""
+    """Return the answer to be judged in a response whose last model message is `last`.
+
+    Returns:
+        The answer, or None if the message calls tools and there is no structured response.
+    """
     if not calls_tools(last):
         return only_text(last)
-    # Calls that the model's node has answered itself are of the tool for structured responses.
+    # A call that already has a tool message here is of the tool for structured responses.
     given = [call["args"] for call in last.tool_calls if call["id"] in _answered(response)]
     if response.structured_response is not None:
         said = response.structured_response
-    elif given:  # they could not be read, or were several
+    elif given:  # the arguments could not be read, or there were several calls
         said = given[0] if len(given) == 1 else given
     else:
         return None
@@ -217,7 +232,7 @@ def _as_json(value: Any) -> str:
 
 
 def _unreadable(error: StructuredOutputError) -> str:
-    # Not its message, which quotes what the model said.
+    # The error's own message is left out, because it quotes the model.
     return (
         f"the model's structured response cannot be read ({type(error).__name__}), and nobody has "
         "checked what it says: list ModelRetryMiddleware after HallucinationMiddleware, or give "
@@ -228,8 +243,8 @@ def _unreadable(error: StructuredOutputError) -> str:
 def _start(
     request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
 ) -> tuple[Call, dict[str, Any]]:
-    """A guarded call of a model, and the input of the guard."""
-    # Not the messages that the model is sent: other middleware may have changed them.
+    """Return a guarded call of the model, and the guard's input."""
+    # Not `request.messages`, which other middleware may have changed.
     conversation = request.state["messages"]
     call = Call(
         run=lambda messages: handler(request.override(messages=messages)),
@@ -254,11 +269,11 @@ def _without_answer(no_answer: NoAnswerYet) -> ModelResponse[Any]:
 
 
 def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
-    """The model's response, with what the guard made of the answer."""
+    """Return the model's response with the answer that the guard returned."""
     judged: _Judged = call.of(found)
     response, answer = judged.response, found["answer"]
     if not is_own(answer, judged.answer):
-        # With the answer goes all that was made of it: structured response and tool messages.
+        # What was made of the rejected answer goes too: structured response and tool messages.
         before = response.result[: _index(response.result, judged.last)]
         return ModelResponse(
             result=only_last_speaks([*before, call.told(answer)]),
@@ -274,11 +289,11 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
 
 
 def _repaired(structured: Any, answer: AIMessage) -> Any:
-    """The structured response that a repaired answer is the JSON of, as its class validates it.
+    """Return the structured response whose JSON is a repaired answer, validated by its class.
 
     Returns:
-        None where there was none, where the answer is a refusal, and where the class takes no such
-        values.
+        The object. None if there was no structured response, if the answer is a refusal, or if the
+        class refuses the values.
     """
     if structured is None or outcome_of(answer) not in ("recovered", "trimmed"):
         return None
@@ -289,14 +304,17 @@ def _repaired(structured: Any, answer: AIMessage) -> Any:
 
 
 def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
-    """A call of the tool for structured responses, whose arguments are what was judged."""
+    """Return the message with the call for a structured response, without what was not judged.
+
+    The arguments of the call are the values that were judged.
+    """
     calls = last.tool_calls
     if response.structured_response is not None:
         answered = _answered(response)
         said = from_json(_as_json(response.structured_response))
         args = said if isinstance(said, dict) else {}
         calls = [{**call, "args": args} if call["id"] in answered else call for call in calls]
-    # Providers' own forms of the calls hold the arguments as the model wrote them.
+    # `additional_kwargs` and content blocks are left out: their arguments were not judged.
     return AIMessage(
         "",
         id=last.id,

@@ -1,4 +1,4 @@
-"""guarded_node: a node of any langgraph graph, its answer checked before it leaves the node."""
+"""Provide `guarded_node`, which checks the answer of a graph's node before it leaves the node."""
 
 from __future__ import annotations
 
@@ -54,57 +54,63 @@ def guarded_node(
     conversation: bool = False,
     model: str | BaseChatModel | None = None,
 ) -> Node:
-    """A node whose answer is checked before it is streamed or written to the state.
+    """Return a node whose answer is checked before it is streamed or written to the state.
 
-    The answer is the last message of the node's update that the model wrote, or its key `answer`,
-    `output`, `result`, `response` or `generation`. It is judged against documents of the update,
-    else those that retrievers in the node returned, else those under `context`, `contexts`,
-    `source_documents` or `documents` of the state, else what tools returned. A message that calls
-    tools goes through without the text beside its calls.
+    The answer is the last message of the model in the node's update. If the update has no such
+    message, it is the value under `answer`, `output`, `result`, `response` or `generation`. The
+    answer is judged against the first of these that there is:
 
-    What runs inside the node is not streamed, and no checkpoint is kept of graphs in it. What the
-    node itself writes to the custom stream is not held back. A graph in it cannot be interrupted;
-    an agent is better guarded by `HallucinationMiddleware`.
+    - documents in the update
+    - documents that retrievers in the node returned
+    - documents in the state, under `context`, `contexts`, `source_documents` or `documents`
+    - what tools returned
+
+    A message that calls tools goes through without the text beside its calls.
+
+    What runs inside the node is not streamed, and graphs inside it keep no checkpoint. What the
+    node itself writes to the custom stream is not held back. A graph inside the node cannot be
+    interrupted, so `HallucinationMiddleware` is better for an agent.
 
     Examples:
         >>> graph.add_node("generate", guarded_node(generate, RefChecker("openai:gpt-4o-mini")))
 
     Args:
-        node: A function or a Runnable (a chain, a compiled graph) from the state to an update, or
-            to a `Command` with one.
-        evaluators: At least one, as `demur.Guard` takes them.
+        node: A function or a Runnable, such as a chain or a compiled graph, that takes the state
+            and returns an update or a `Command` with an update.
+        evaluators: One or more evaluators, as `demur.Guard` takes them.
         on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
-            `Regenerate` makes of the state and the `Feedback` the state that the node is run on in
-            the next attempt; without one, its messages, if it has any, are followed by one that
-            tells the problems, and its list of documents, if it has one, by what was found.
-        on_pass: `Cite()`: each supported sentence of an answer shows what it rests on. A message
-            has its citations in `response_metadata["demur"]["citations"]`.
-        budget: What one run of the node may spend. The attempts are all answers to one user
-            message, even where the node calls tools in between.
-        on_error: What becomes of an answer that an evaluator could not decide about, as
+            `Regenerate` takes the state and the `Feedback`, and returns the state for the next
+            attempt. Without a `tell`, the state's messages, if it has any, get one more that
+            describes the problems. The state's list of documents, if it has one, gets the documents
+            that were found.
+        on_pass: What to do to an answer that passes. With `Cite()`, each supported sentence shows
+            its sources. A message has its citations in `response_metadata["demur"]["citations"]`.
+        budget: The limits of one run of the node. `attempts` counts all answers to one user
+            message, even if the node calls tools between them.
+        on_error: What to do with an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
+        on_abstain: What to do with an answer that states nothing to check, as `demur.Guard` takes
+            it.
         question: Where the question is: a key of the state, or a function of the state.
         answer: The key of the update that holds the answer.
-        contexts: Where the contexts are: a key of the update or the state, or a function of the
+        contexts: Where the contexts are: a key of the update or of the state, or a function of the
             state.
-        conversation: Whether the conversation supports an answer too: what the user stated in it
-            ("My name is Ann."), documents in the state, and what tools returned in earlier turns.
-            The user is a source then, and is believed.
-        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
-            the documents in place of the node when an answer failed.
+        conversation: Whether the conversation supports the answer too. The user's statements then
+            count as sources and are believed ("My name is Ann."). So do documents in the state, and
+            the results of tools in earlier turns.
+        model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
+            answers from the documents when the node's answer failed.
 
     Returns:
-        A function for a function, which takes what that takes (`config`, `runtime`, ...); a
-        Runnable for a Runnable.
+        A function if `node` is a function, with the same parameters (`config`, `runtime`, ...); a
+        Runnable if `node` is a Runnable.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given; something in the node remembers by itself,
-            such as an agent with a checkpointer of its own.
-        TypeError: Something is no evaluator, no chat model, or no recovery; or what says where
-            something is is neither a key nor a function.
+        ValueError: There is no evaluator, or an evaluator has no threshold; an argument is out of
+            its range; `on_fail` and `model` are both given; or a part of the node keeps a memory of
+            its own, such as an agent with a checkpointer.
+        TypeError: A value is not an evaluator, a chat model or a recovery where one is expected; or
+            `question`, `answer` or `contexts` does not name a place as described above.
     """
     check_reader("question", question, "the state")
     check_reader("contexts", contexts, "the update or of the state")
@@ -125,14 +131,14 @@ def guarded_node(
     guarded = _GuardedNode(evaluators, budget or Budget(), options, answer, contexts)
     if isinstance(node, Runnable):
         return cast(Node, guarded.runnable(node))
-    # Not whether it can be called: whether what is called is asynchronous.
+    # An object that can be called is asynchronous if its `__call__` is.
     called = node if inspect.isroutine(node) else getattr(node, "__call__", node)  # noqa: B004
     is_async = inspect.iscoroutinefunction(called)
     return cast(Node, guarded.afunction(node) if is_async else guarded.function(node))
 
 
 class _GuardedNode:
-    """Nodes of each kind, around one guard."""
+    """Make guarded nodes of each kind (function, coroutine function, Runnable) with one guard."""
 
     def __init__(
         self,
@@ -201,7 +207,12 @@ class _GuardedNode:
         return self._judgeable(given, call, await call.run(given[_STATE], config))
 
     def _judgeable(self, given: dict[str, Any], call: Call, output: Any) -> dict[str, Any]:
-        """What the guard reads, out of what the node returned."""
+        """Return what the guard reads of the node's output.
+
+        Raises:
+            NoAnswerYet: The model calls tools.
+            DemurError: The output has no answer.
+        """
         told = _ids(given[_STATE]) - _ids(call.state)
         update = read_update(output, self._key, call, told)
         values = update.values
@@ -210,13 +221,13 @@ class _GuardedNode:
         if callable(self._contexts):
             documents = {"documents": self._contexts(call.state)}
         elif not any(key in values for key in _DOCUMENTS):
-            # Of an agent as a node.
+            # For an agent as the node: what its tools returned.
             documents.setdefault("documents", sources(values.get(MESSAGES, ())))
         return call.judge(update.answer, documents, update)
 
 
 def _start(state: Any, run: Callable[..., Any]) -> tuple[Call, dict[str, Any]]:
-    """A guarded call of a node, and the input of the guard."""
+    """Return a guarded call of the node, and the guard's input."""
     values = view_of(state)
     messages = values.get(MESSAGES, ())
     call = Call(run=run, state=state, rejected=rejected_in(messages))
@@ -224,7 +235,7 @@ def _start(state: Any, run: Callable[..., Any]) -> tuple[Call, dict[str, Any]]:
 
 
 def _with_config(node: Callable[..., Any], injected: dict[str, Any]) -> Callable[..., Any]:
-    """A node with what langgraph passes to it, but with the config under which nothing streams."""
+    """Return the node with the values that LangGraph injects, and a config that streams nothing."""
 
     def run(state: Any, config: RunnableConfig) -> Any:
         return node(state, **{**injected, "config": config} if "config" in injected else injected)
@@ -241,7 +252,7 @@ def _on_state(tell: Callable[[Any, Feedback], Any]) -> Callable[[Any, Feedback],
         state = tell(given[_STATE], feedback)
         messages = view_of(state).get(MESSAGES)
         if messages:
-            # By its id a message is known again, should the node return all its messages.
+            # The ids identify these messages if the node returns all messages that it was given.
             named = [m if m.id else m.model_copy(update={"id": str(uuid4())}) for m in messages]
             state = _changed(state, {MESSAGES: named})
         return {**given, _STATE: state}
@@ -250,7 +261,7 @@ def _on_state(tell: Callable[[Any, Feedback], Any]) -> Callable[[Any, Feedback],
 
 
 def _tell_node(state: Any, feedback: Feedback) -> Any:
-    """The state, with what was wrong after its messages and what was found among its documents."""
+    """Return the state with the problems after its messages, and found documents among its own."""
     values = view_of(state)
     changes: dict[str, Any] = {}
     if values.get(MESSAGES):

@@ -1,4 +1,4 @@
-"""Scores data sets of answers on a Ray cluster: workers score, and the driver writes.
+"""Score data sets of answers on a Ray cluster: workers score, and the driver writes the results.
 
 `score` takes a Ray data set. `demur score FILE --ray ADDRESS` takes a file.
 """

@@ -1,4 +1,4 @@
-"""Ray's data sets: as rows to be scored, and made of what was found."""
+"""Read Ray's data sets as rows to score, and make a data set of the results."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ray.data import Dataset
 from demur.scoring import Data, Result, read_fields, read_results
 
 _ROWS = 1_000
-"""Of the data set that the driver holds at a time."""
+"""The number of rows of the data set that the driver holds at a time."""
 _FINDINGS = 10_000
-"""That one block has at most."""
+"""The most results in a block of the data set of results."""
 _SAMPLE = ("id", "question", "answer", "answers", "contexts", "reference", "preceding", "metadata")
 
 _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Result], Any]]] = {
@@ -41,10 +41,10 @@ _SCHEMA = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
 
 
 def data_of(dataset: Dataset, fields: Mapping[str, str]) -> Data:
-    """A data set as rows to be scored, which is read anew each time.
+    """Return a data set as rows to score, which are read anew each time.
 
     Raises:
-        ValueError: `fields` names nothing that a row may hold.
+        ValueError: A key of `fields` is not a field of a row.
     """
     named = read_fields([f"{target}={source}" for target, source in fields.items()])
     sources = {name for source in named.values() for name in source.split(",")}
@@ -62,14 +62,17 @@ def _rows(dataset: Dataset) -> Iterator[bytes]:
 
 
 def _stated(value: Any) -> Any:
-    """A value without what Arrow adds: each row's struct has the names of all rows' structs."""
+    """Return a value without the fields that are None.
+
+    Arrow gives the struct of each row the fields of all rows' structs.
+    """
     if isinstance(value, dict):
         return {name: _stated(held) for name, held in value.items() if held is not None}
     return [_stated(held) for held in value] if isinstance(value, list) else value
 
 
 def results_of(path: Path) -> Dataset:
-    """What a file of results holds, as a data set in the cluster's object store."""
+    """Return the results in a file as a data set in the cluster's object store."""
     tables = [ray.put(table) for table in _tables(read_results(path))]
     return ray.data.from_arrow_refs(tables or [ray.put(_SCHEMA.empty_table())])
 

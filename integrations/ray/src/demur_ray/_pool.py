@@ -1,9 +1,9 @@
-"""Workers on a cluster, and who gets the next answer.
+"""Run workers on a cluster, and choose the worker that gets the next answer.
 
-An answer is one call, and its evaluation comes back as soon as it is there, so that a worker that
-is killed takes nothing with it but what was under way in it. What is bounded is bounded here, by
-numbers that never change: each worker has its share of the answers and requests at a time, and
-none of it is lent, so a dead worker holds nothing that others wait for.
+Each answer is a call of its own, and its evaluation comes back as soon as it is there. So a worker
+that is killed loses only the answers under way in it. The limits are kept here, by numbers that
+never change: each worker has a fixed share of the answers and requests at a time, and lends none of
+it. So a dead worker holds nothing that others wait for.
 """
 
 from __future__ import annotations
@@ -33,60 +33,61 @@ from demur_ray import _sending
 from demur_ray._worker import Asked, Begun, Refused, Worker, version
 
 _TRIES = 3
-"""How many workers may die of an answer. With the last of them it is alone, so that no other is
-taken for what killed it."""
+"""How many workers may die while they score an answer. The last of them does nothing else, so that
+no other answer is lost or blamed."""
 _PAUSE = 0.3
 _STARTS = 20
-"""How often a worker that Ray calls dead is asked again, with the pause between."""
+"""How often a worker that Ray reports as dead is asked again, with `_PAUSE` in between."""
 _HEARD_SECONDS = 0.5
 _LOST = (RayActorError, ObjectLostError, OutOfMemoryError)
 _SPARE_THREADS = 1
-"""Of an actor, beside those that score: it can begin at any time."""
+"""The threads of an actor beside those that score, so that it can begin at any time."""
 
 
 @dataclass(eq=False)
 class _Place:
-    """A worker as the driver knows it."""
+    """Hold what the driver knows of a worker."""
 
     actor: Any
     share: int
-    """Answers at a time, and requests to one endpoint."""
+    """The most answers at a time, and the most requests to one endpoint at a time."""
     busy: int = 0
     up: bool = False
     reserved: bool = False
-    """Whether somebody waits until nothing else is at work there."""
+    """Whether an answer waits until nothing else runs in this worker."""
     gone: bool = False
 
 
 @dataclass(frozen=True)
 class _Remote:
-    """An evaluator that scores on the cluster."""
+    """Score with an evaluator on the cluster."""
 
     pool: Pool
     name: str
 
     def invoke(self, input: Sample, /) -> Evaluation:
-        """Score an answer there."""
+        """Score an answer on the cluster."""
         return self.pool.score(self.name, input)
 
 
 class Pool:
-    """Workers with the same evaluators. A context manager; for any number of threads.
+    """Run workers that have the same evaluators, as a context manager, for any number of threads.
 
     Args:
         given: The evaluators, or a function that makes them in each worker.
-        at_once: Answers under way at a time, and requests to one endpoint, in all workers together;
-            at least 1.
-        workers: How many processes; None: as many as the cluster has CPUs for. Never more than
-            `at_once`.
-        num_cpus: CPUs that Ray reserves for each; None: none, as fits workers that wait for models.
-        num_gpus: GPUs that Ray reserves for each.
-        expected: What `settings` have to be; None: what the first worker says.
-        spare_cpus: CPUs of the cluster that are left to others, where workers reserve any.
+        at_once: The most answers under way at a time, and the most requests to one endpoint at a
+            time, in all workers together; at least 1.
+        workers: The number of processes, which is reduced to `at_once` if it is higher. None: as
+            many as the cluster has CPUs for.
+        num_cpus: The CPUs that Ray reserves for each worker. None: no CPUs, which fits workers that
+            wait for models.
+        num_gpus: The GPUs that Ray reserves for each worker.
+        expected: The `settings` that each worker must have. None: those of the first worker.
+        spare_cpus: The CPUs of the cluster that are left to others, if workers reserve CPUs.
 
     Raises:
         ValueError: A number is out of its range, or the cluster has too few CPUs.
-        TypeError, DemurError: The evaluators cannot be sent, or not be had by a worker.
+        TypeError, DemurError: The evaluators cannot be sent, or a worker cannot make them.
     """
 
     def __init__(
@@ -130,32 +131,34 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """End the workers, and leave what is under way there."""
+        """End the workers, and give up the answers under way there."""
         self._closed = True
-        self._fail("the workers were ended")  # which those hear who wait for one
+        self._fail("the workers were ended")  # reported to threads that wait for a worker
         for place in self._places:
             with contextlib.suppress(RayError):
                 ray.kill(place.actor)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What tells how the evaluators score, by their names, as JSON."""
+        """Return what the scores depend on, by the evaluators' names, as values of JSON."""
         return {} if self._begun is None else self._begun.settings
 
     @property
     def asks_beforehand(self) -> bool:
-        """Whether there are references to be asked about all questions first."""
+        """Return whether reference models are to be asked about all questions first."""
         return self._begun is not None and self._begun.asks_beforehand
 
     @property
     def scorers(self) -> Mapping[str, _Remote]:
-        """The evaluators, each of which scores on the cluster."""
+        """Return the evaluators by their names; each of them scores on the cluster."""
         return {name: _Remote(self, name) for name in self.settings}
 
-    # --- What is asked of workers -----------------------------------------------------------------
+    # --- Requests to workers ----------------------------------------------------------------------
 
     def score(self, name: str, sample: Sample) -> Evaluation:
-        """What an evaluator finds of an answer; undetermined where workers die of it.
+        """Return the evaluation of an answer.
+
+        It is undetermined if `_TRIES` workers die while they score it.
 
         Raises:
             DemurError: No worker can score.
@@ -169,13 +172,13 @@ class Pool:
     def prepare(
         self, total: int, questions: Iterable[str], *, progress: Callable[[Fitted], None]
     ) -> Fitted:
-        """Have references asked about questions before the first answer is scored.
+        """Have reference models asked about questions before the first answer is scored.
 
         Args:
-            total: How many questions there are.
-            questions: Taken one by one, as workers have room. Known ones cost nothing, and blank
-                ones are left out: their answers are undetermined.
-            progress: Told after each.
+            total: The number of questions.
+            questions: The questions, taken one by one as workers have room. Known questions cost
+                nothing. Blank questions are left out, because their answers are undetermined.
+            progress: A function that is called after each question.
 
         Raises:
             DemurError: No worker can ask.
@@ -199,7 +202,7 @@ class Pool:
         return question, asked or Asked(f"{_TRIES} workers died while they asked", Usage())
 
     def _asked(self, method: str, *arguments: object) -> Any:
-        """What a worker returns; None if as many died of it as may."""
+        """Return the reply of a worker, or None if `_TRIES` workers died on this request."""
         died = 0
         while died < _TRIES:
             with self._place(alone=died == _TRIES - 1) as place:
@@ -217,7 +220,7 @@ class Pool:
                 raise DemurError(returned.why)
             if returned is not None:
                 return returned
-            self._lost(place)  # it was started anew meanwhile
+            self._lost(place)  # Ray has restarted it meanwhile
         return None
 
     # --- Places -----------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ class Pool:
                 self._changed.notify_all()
 
     def _free(self) -> _Place:
-        """A worker that has room, of those the one that has most."""
+        """Wait for a worker with room, and return the one with the lowest load."""
         while True:
             self._check()
             free = [
@@ -250,7 +253,7 @@ class Pool:
             self._changed.wait()
 
     def _reserved(self) -> _Place:
-        """A worker that has nothing else to do, and gets nothing else."""
+        """Wait for a worker that has nothing else to do, and return it reserved."""
         while True:
             self._check()
             idle = [place for place in self._places if place.up and not place.reserved]
@@ -271,7 +274,7 @@ class Pool:
             raise DemurError(self._error)
 
     def _lost(self, place: _Place) -> None:
-        """Give a worker nothing more, until it has begun anew."""
+        """Give a worker nothing more until it has begun anew."""
         with self._changed:
             if not place.up:
                 return
@@ -281,21 +284,21 @@ class Pool:
     # --- Beginning --------------------------------------------------------------------------------
 
     def _begin(self, place: _Place) -> None:
-        """Have a worker take the evaluators, as soon as Ray has it running."""
+        """Have a worker take the evaluators as soon as Ray has started it."""
         starts = 0
         while not self._closed:
             try:
                 begun = ray.get(
                     place.actor.begin.remote(self._sent, _sending.environment(), place.share)
                 )
-            except ActorDiedError as error:  # also told of one that will be started anew
+            except ActorDiedError as error:  # also raised for a worker that will be restarted
                 starts += 1
                 if starts == _STARTS:
                     self._give_up(place, f"a worker cannot be started: {_told(error)}")
                     return
             except RayError:
                 pass
-            except Exception as error:  # of the connection to the cluster
+            except Exception as error:  # the connection to the cluster failed
                 self._fail(f"the cluster cannot be used: {_told(error)}")
                 return
             else:
@@ -307,9 +310,15 @@ class Pool:
         if isinstance(begun, Refused):
             self._fail(begun.why)
         elif begun.version != version():
-            self._fail(f"a worker has {begun.version}, and {version()} is here: install the same")
+            self._fail(
+                f"a worker has {begun.version}, and this process has {version()}: install the same "
+                "versions on every node"
+            )
         elif differing := _difference(begun.settings, self._expected or begun.settings):
-            self._fail(f"a worker would score otherwise than others: {differing}")
+            self._fail(
+                f"a worker's evaluators differ from the others, so that scores could not be "
+                f"compared: {differing}"
+            )
         else:
             with self._changed:
                 self._begun = self._begun or begun
@@ -329,14 +338,17 @@ class Pool:
 
 
 def _actor(share: int, num_cpus: float | None, num_gpus: float) -> Any:
-    """A worker. Ray starts it anew whenever it dies, and tells what was under way in it as lost."""
+    """Start a worker.
+
+    Ray restarts it whenever it dies, and reports its calls under way as lost.
+    """
     return (
         ray.remote(Worker)
         .options(
             max_concurrency=share + _SPARE_THREADS,
             max_restarts=-1,
             max_task_retries=0,
-            # Told in any case: one that says only how many GPUs it needs reserves a CPU too.
+            # Always given: an actor that names only its GPUs reserves a CPU too.
             num_cpus=num_cpus or 0,
             num_gpus=num_gpus,
             scheduling_strategy="SPREAD",
@@ -346,7 +358,13 @@ def _actor(share: int, num_cpus: float | None, num_gpus: float) -> Any:
 
 
 def _count(workers: int | None, num_cpus: float | None, spare: float) -> int:
-    """How many workers there are to be, of which so many CPUs are left if they reserve any."""
+    """Return the number of workers.
+
+    Args:
+        workers: The number that the user asked for.
+        num_cpus: The CPUs that each worker reserves.
+        spare: The CPUs that are left to others, if workers reserve CPUs.
+    """
     cpus = float(ray.cluster_resources().get("CPU", 0))
     if not num_cpus:
         return workers or max(1, int(cpus))
@@ -361,7 +379,7 @@ def _count(workers: int | None, num_cpus: float | None, spare: float) -> int:
 
 
 def _difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
-    """Where what two processes say of their evaluators differs."""
+    """Return the first difference between the settings of two processes, in words."""
     for name in {**here, **there}:
         ours, theirs = here.get(name, {}), there.get(name, {})
         for key in {**ours, **theirs}:
@@ -371,7 +389,10 @@ def _difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None
 
 
 def _told(error: BaseException) -> str:
-    """What Ray says of an error, in a line: of a worker that could not begin, what it died of."""
+    """Return Ray's message about an error, in one line.
+
+    For a worker that could not begin, the last line says why it died.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     at = -1 if isinstance(error, ActorDiedError) else 0
     return lines[at] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Evaluators on their way to the workers, and what has to be true of them there."""
+"""Send evaluators to the workers, and check that the workers can use them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from demur.scoring import Scorer
 T = TypeVar("T")
 
 Evaluators: TypeAlias = Mapping[str, EvaluatorLike]
-"""By the names that the results give them."""
+"""A mapping from names, which the results show, to evaluators."""
 Given: TypeAlias = Evaluators | Callable[[], Evaluators]
 
 _VARIABLES = ("OPENAI_", "OLLAMA_", "DEMUR_")
@@ -29,45 +29,47 @@ _SERVER = (
 
 
 def environment() -> dict[str, str]:
-    """The variables that say where models are and how they are asked, with their keys.
+    """Return the environment variables that say where models are, and the keys to ask them.
 
-    They go to the workers with the evaluators, in a call and not in Ray's `runtime_env`, which is
-    kept and shown.
+    They go to the workers with the evaluators, in a call. Ray's `runtime_env` would keep and show
+    them.
     """
     return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
 
 
 def sent(given: Given) -> bytes:
-    """What the workers are sent to have the evaluators.
+    """Return the bytes from which a worker makes the evaluators.
 
     Raises:
-        TypeError, ValueError: It is nothing that evaluators can be had from.
-        DemurError: They cannot be sent, or workers cannot share what they keep.
+        TypeError, ValueError: The value is not evaluators or a function that makes them.
+        DemurError: The evaluators cannot be sent, or workers cannot share what they keep.
     """
     if not callable(given):
         _in_words(given)
     try:
         return cast(bytes, cloudpickle.dumps(given))
-    except Exception as error:  # what pickling raises has no base
+    except Exception as error:  # pickling errors have no common base
         raise DemurError(
-            f"the evaluators cannot be sent to the workers ({type(error).__name__}: {error}), as "
-            "chat models that are open cannot. Give models by their names, or give a function that "
-            "makes the evaluators: score(dataset, lambda: {'refchecker': RefChecker(...)}, ...)"
+            f"the evaluators cannot be sent to the workers ({type(error).__name__}: {error}). Chat "
+            "models that hold open connections cannot be sent: give models by their names, or give "
+            "a function that makes the evaluators: "
+            "score(dataset, lambda: {'refchecker': RefChecker(...)}, ...)"
         ) from error
 
 
 def received(data: bytes) -> dict[str, Scorer]:
-    """The evaluators, in a worker.
+    """Return the evaluators, in a worker.
 
     Raises:
-        TypeError, ValueError, DemurError: As `sent`; and as a function raises that makes them.
+        TypeError, ValueError, DemurError: For the same reasons as in `sent`, or because the
+            function that makes the evaluators raised it.
     """
     given = cloudpickle.loads(data)
     return _in_words(given() if callable(given) else given)
 
 
 def _in_words(given: object) -> dict[str, Scorer]:
-    """Evaluators that workers can have; else an error that says what is wrong."""
+    """Return evaluators that workers can use, or raise an error that says what is wrong."""
     if not isinstance(given, Mapping) or not given:
         raise TypeError(
             "evaluators: expected a mapping from names to evaluators, or a function that returns "
@@ -80,7 +82,7 @@ def _in_words(given: object) -> dict[str, Scorer]:
 
 def _check_store(store: NeighborStore | None) -> None:
     if store is None:
-        raise DemurError(f"FEWL without neighbors keeps what it asked in its process: {_SERVER}")
+        raise DemurError(f"FEWL without neighbors keeps its questions in one process: {_SERVER}")
     try:
         _, (path, *_) = store.__reduce__()
     except TypeError:
@@ -90,12 +92,12 @@ def _check_store(store: NeighborStore | None) -> None:
 
 
 def fewls(evaluators: object) -> list[FEWL]:
-    """Every FEWL among evaluators, and inside of them."""
+    """Return every FEWL among the evaluators, and inside of them."""
     return [*_held(evaluators, FEWL)]
 
 
 def described(evaluators: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells how evaluators score, as JSON."""
+    """Return what the scores of each evaluator depend on, as values of JSON."""
     return {
         name: {
             "evaluator": f"{type(one).__name__} {one.get_name()}",
@@ -111,8 +113,8 @@ def _plain(threshold: Any) -> Any:
 
 
 def _held(owner: object, kind: type[T]) -> Iterator[T]:
-    """The objects of a kind in an object, in what it holds, and in what that holds."""
-    seen: dict[int, object] = {}  # keeps what it has seen, so that no id comes twice
+    """Yield the objects of a kind in an object, at any depth."""
+    seen: dict[int, object] = {}  # holds the objects, so that no id is used again
     queue = deque([owner])
     while queue and len(seen) < _MOST_OBJECTS:
         value = queue.popleft()

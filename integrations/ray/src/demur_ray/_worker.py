@@ -1,4 +1,4 @@
-"""What runs in a worker of the cluster: evaluators that score what they are sent."""
+"""Score answers in a worker of the cluster."""
 
 from __future__ import annotations
 
@@ -18,42 +18,46 @@ from demur_ray import _sending
 
 @dataclass(frozen=True)
 class Begun:
-    """A worker that can score."""
+    """Describe a worker that can score."""
 
     settings: Mapping[str, Any]
-    """What tells how its evaluators score, by their names, as JSON."""
+    """What its scores depend on, by the evaluators' names, as values of JSON."""
     asks_beforehand: bool
-    """Whether there are references to be asked about all questions first."""
+    """Whether reference models are to be asked about all questions first."""
     version: str
-    """Of demur and of Python."""
+    """The versions of demur and of Python."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Why a worker can score nothing. A value, since what Ray makes of an error has its stack."""
+    """Say why a worker cannot score.
+
+    It is returned and not raised, because Ray adds the stack to an error's message.
+    """
 
     why: str
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the references of all evaluators were asked about a question."""
+    """Report how the reference models of all evaluators were asked about a question."""
 
     error: str | None
-    """Why they cannot answer it."""
+    """Why the reference models cannot answer it; None if they can."""
     usage: Usage
 
 
 def version() -> str:
-    """Of demur and of Python, of which the driver and all workers have to have the same."""
+    """Return the versions of demur and Python, which the driver and all workers must share."""
     return f"demur {__version__}, Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Worker:
-    """An actor. One that was started anew by Ray has no evaluators, until `begin` is called again.
+    """Score answers as a Ray actor.
 
-    They come by a call and not with the actor itself, since Ray's control service keeps what an
-    actor is made of, and there may be keys in it.
+    An actor that Ray has restarted has no evaluators until `begin` is called again. The evaluators
+    come by this call and not with the actor, because Ray's control service keeps what an actor is
+    made of, and the evaluators may hold keys.
     """
 
     def __init__(self) -> None:
@@ -63,12 +67,12 @@ class Worker:
         self._beginning = threading.Lock()
 
     def begin(self, sent: bytes, environment: Mapping[str, str], share: int) -> Begun | Refused:
-        """Take the evaluators, once.
+        """Take the evaluators; only the first call has an effect.
 
         Args:
-            sent: Of `_sending.sent`.
-            environment: Variables that count from now on in this process.
-            share: How many requests of this worker an endpoint may have at a time.
+            sent: The evaluators, as `_sending.sent` returns them.
+            environment: Environment variables to set in this process.
+            share: The most requests that this worker may have at one endpoint at a time.
         """
         with self._beginning:
             if self._begun is None:
@@ -88,7 +92,7 @@ class Worker:
         return Begun(_sending.described(evaluators), bool(self._fewls), version())
 
     def score(self, name: str, sample: Sample) -> Evaluation | Refused | None:
-        """What an evaluator finds; None of a worker that has not begun."""
+        """Return an evaluator's evaluation of a sample, or None if the worker has not begun."""
         if self._scorers is None:
             return None
         try:
@@ -97,7 +101,11 @@ class Worker:
             return Refused(str(error))
 
     def learn(self, question: str) -> Asked | Refused | None:
-        """Have the references of all evaluators asked, if they have not said what is needed."""
+        """Have the reference models asked about a question, unless they have answered it before.
+
+        Returns:
+            What was asked, or None if the worker has not begun.
+        """
         if self._scorers is None:
             return None
         error, usage = None, Usage()

@@ -1,4 +1,4 @@
-"""What `demur score --ray ADDRESS` finds by its entry point."""
+"""Provide the cluster of `demur score --ray ADDRESS`, which demur finds by an entry point."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ _REACHED_SECONDS = 10.0
 def cluster(
     address: str, make: Callable[[], Mapping[str, Any]], at_once: int, made: Mapping[str, Any]
 ) -> Iterator[Pool]:
-    """Workers on the cluster at an address, for the length of the block.
+    """Provide workers on the cluster at an address, inside a `with` block.
 
     Args:
-        address: As `ray.init` takes it: "auto", "local", "HOST:PORT" or "ray://HOST:PORT".
-        make: Makes the evaluators in each worker.
-        at_once: Answers under way at a time, and requests to one endpoint, in all workers together.
-        made: The evaluators as they are here, for comparison.
+        address: The address, as `ray.init` takes it: "auto", "local", "HOST:PORT" or
+            "ray://HOST:PORT".
+        make: A function that makes the evaluators in each worker.
+        at_once: The most answers under way at a time, and the most requests to one endpoint at a
+            time, in all workers together.
+        made: The evaluators as this process made them, for comparison with those of the workers.
 
     Raises:
-        DemurError: There is no such cluster, or its workers cannot have the evaluators.
+        DemurError: There is no such cluster, or its workers cannot make the evaluators.
     """
     with _connected(address), Pool(make, at_once, expected=described(made)) as pool:
         yield pool
@@ -40,11 +42,11 @@ def cluster(
 
 @contextmanager
 def _connected(address: str) -> Iterator[None]:
-    """Ray, connected; as it is where this process is connected already."""
+    """Connect to Ray for the length of a `with` block, unless this process is connected already."""
     if ray.is_initialized():
         yield
         return
-    # What a worker writes goes to Ray's log on its node: findings tell what went wrong.
+    # A worker's output goes to Ray's log on its node, because the results say what went wrong.
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address == _LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -54,7 +56,10 @@ def _connected(address: str) -> Iterator[None]:
         ray.init(address, **options)
     except (OSError, RuntimeError, ValueError) as error:
         why = " ".join(str(error).split())
-        raise DemurError(f"there is no Ray cluster at {address!r}: {why:.300}") from error
+        raise DemurError(
+            f"there is no Ray cluster at {address!r}, so start one with ray start --head, or give "
+            f"'local' for a cluster of this machine alone: {why:.300}"
+        ) from error
     try:
         yield
     finally:
@@ -62,11 +67,11 @@ def _connected(address: str) -> Iterator[None]:
 
 
 def _reach(address: str) -> None:
-    """Connect to a host and port, since Ray would try for minutes.
+    """Connect to a host and port once, because Ray would try for minutes.
 
     Raises:
-        OSError: Nobody is there.
-        ValueError: The port is no number in range.
+        OSError: The host cannot be reached within 10 seconds.
+        ValueError: The port is not a number in the range of ports.
     """
     parts = urlsplit(address if "://" in address else f"ray://{address}")
     if parts.hostname and parts.port:

@@ -1,4 +1,4 @@
-"""Scoring a Ray data set, from Python."""
+"""Score a Ray data set from Python."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def score(
 ) -> Dataset:
     """Score the answers of a data set on the cluster that Ray is connected to.
 
-    Workers score, and this process writes: each finding goes to `out` as soon as it is there, as
-    `demur score` writes it. The same call goes on after any end. The data set is read twice, first
-    to find faults before anything is spent: materialize one that is costly to compute.
+    Workers score, and this process writes each result to `out` as soon as it is there, as `demur
+    score` does. If a run ends early, the same call continues it. The data set is read twice, first
+    to find faults before anything is spent. Materialize a data set that is expensive to compute.
 
     Examples:
         >>> rows = ray.data.read_parquet("s3://bucket/answers")
@@ -45,37 +45,38 @@ def score(
 
     Args:
         dataset: Rows as `demur score` takes them: `answer` or `answers`, `question`, `contexts`,
-            `reference`, `preceding`, `metadata` and `id`. A row without an id is called by a hash
-            of these, so no two may be the same.
-        evaluators: By the names that the results give them. Or a function that returns such a
-            mapping, which runs in each worker: for chat models that are open, which cannot be sent.
+            `reference`, `preceding`, `metadata` and `id`. A row without an id gets a hash of these
+            values as its id, so no two such rows may be the same.
+        evaluators: A mapping from names, which the results show, to evaluators. Or a function that
+            returns such a mapping. The function runs in each worker, so it can make chat models
+            that cannot be sent.
         out: The file of results, on this machine.
-        fields: Which column holds what, such as `{"question": "prompt"}`.
-        max_concurrency: Answers under way at a time, and requests to one endpoint, in all workers
-            together; at least 1.
-        workers: How many processes, at least 1. None: as many as the cluster has CPUs for. Never
-            more than `max_concurrency`.
-        num_cpus: CPUs that Ray reserves for each worker, for what is computed there. One CPU of the
-            cluster is left to Ray Data then, which reads meanwhile. None: none, as fits workers
-            that wait for models.
-        num_gpus: GPUs that Ray reserves for each worker, for a local similarity or NLI model.
-        settings: What the scores depend on beside the evaluators' `fingerprints`, as JSON. A file
-            of results of other settings is refused.
-        restart: Whether to begin anew; results that are there are put aside.
-        retry: Whether to score again what was left undetermined.
-        progress: Told after each finding.
+        fields: Which column holds which field, such as `{"question": "prompt"}`.
+        max_concurrency: The most answers under way at a time, and the most requests to one endpoint
+            at a time, in all workers together; at least 1.
+        workers: The number of processes, at least 1, which is reduced to `max_concurrency` if it is
+            higher. None: as many as the cluster has CPUs for.
+        num_cpus: The CPUs that Ray reserves for each worker, for evaluators that compute. One CPU
+            of the cluster is then left to Ray Data, which reads meanwhile. None: no CPUs, which
+            fits workers that wait for models.
+        num_gpus: The GPUs that Ray reserves for each worker, for a local similarity or NLI model.
+        settings: What else the scores depend on, beside the evaluators' `fingerprints`, as values
+            of JSON. A file of results with other settings is refused.
+        restart: Whether to begin anew. Existing results are put aside.
+        retry: Whether to score answers again that were left undetermined.
+        progress: A function that is called after each result.
 
     Returns:
-        A row for each answer and evaluator, those of earlier runs too: `key`, `row`, `answer`,
-        `evaluator`, `finding`, `score`, `passed`, `label`, `error`, the usage, and `evaluation`,
-        the whole as JSON.
+        A row for each answer and evaluator, with the results of earlier runs: `key`, `row`,
+        `answer`, `evaluator`, `finding`, `score`, `passed`, `label`, `error`, the usage, and
+        `evaluation`, which is the whole result as JSON.
 
     Raises:
-        ScoringError: Rows are no answers, or `out` holds results of something else. Nothing was
-            spent.
-        TypeError, ValueError: An argument is of no use.
-        DemurError: Nobody can score: a model or a package that is not at hand, or evaluators that
-            cannot be sent. What was found is in `out`.
+        ScoringError: Some rows are not answers, or `out` holds results of another data set or with
+            other settings. Nothing was spent.
+        TypeError, ValueError: An argument has a wrong type, or is out of its range.
+        DemurError: No worker can score: a model or a package is not available, or the evaluators
+            cannot be sent. The results so far are in `out`.
     """
     path = Path(out)
     with (

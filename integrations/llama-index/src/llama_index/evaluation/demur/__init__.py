@@ -1,4 +1,4 @@
-"""demur for LlamaIndex: every answer scored for hallucination, in-line, and the score acted on."""
+"""Score the answers of LlamaIndex engines for hallucination, and act on the scores."""
 
 from llama_index.evaluation.demur._evaluating import HallucinationResult
 from llama_index.evaluation.demur._llm import as_chat_model

@@ -1,4 +1,4 @@
-"""How an engine is asked, in one attempt and in the next, and as what a guard guards."""
+"""Ask an engine, in the first attempt and in later ones, as the chain of a guard."""
 
 from __future__ import annotations
 
@@ -31,69 +31,70 @@ instruction."""
 
 @dataclass
 class Call:
-    """One guarded call. It belongs to that call alone, and so may keep what it learns."""
+    """Hold the state of one guarded call."""
 
     may_stream: bool = False
-    """Whether a stream that the engine opens is handed to whoever asked."""
+    """Whether a stream that the engine opens is handed to the caller."""
     opened: Opened | None = None
     """A stream that the engine has opened, and that is read next."""
     nodes: list[NodeWithScore] = field(default_factory=list)
-    """What the last answer was given from."""
+    """The nodes that the last answer was given from."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What an engine is asked in one attempt."""
+    """Describe what an engine is asked in one attempt."""
 
     question: str
     given: Any
     """What the guarded engine was given."""
     call: Call
     feedback: Feedback | None = None
-    """Why the answer before was rejected."""
+    """Why the previous answer was rejected; None in the first attempt."""
     tell: Callable[[Any, Feedback], Any] | None = None
-    """Makes of `given` and the feedback what the engine is given; None: our words do."""
+    """A function from `given` and the feedback to what the engine is given next. None: demur's own
+    words (`retry_text`)."""
 
 
 REPLY = Own("reply")
-"""The key of what the engine replied, beside the answer."""
+"""The key of the engine's reply, beside the answer."""
 
 
 class Asks(ABC):
-    """How an engine is asked."""
+    """Ask an engine; each kind of engine has a subclass."""
 
     @property
     def retriever(self) -> Runnable[str, Any] | None:
-        """The engine's own, if it shows one."""
+        """Return the engine's own retriever, or None if the engine does not show one."""
         return None
 
     @abstractmethod
     def ask(self, ask: Ask) -> Reply:
-        """Ask in this thread."""
+        """Ask the engine in this thread."""
 
     @abstractmethod
     async def aask(self, ask: Ask) -> Reply:
-        """Ask in the running loop."""
+        """Ask the engine in the running event loop."""
 
 
-class Opened(Exception):  # noqa: N818  # no error: it ends the guard's run before any judging
-    """The engine answers with a stream, which is read, and guarded, when the caller reads it."""
+class Opened(Exception):  # noqa: N818  # not an error: it ends the guard's run early
+    """Signal that the engine opened a stream, which is guarded when the caller reads it."""
 
     def __init__(self, reply: Reply, meter: Meter) -> None:
         super().__init__("the engine opened a stream")
         self.reply = reply
         self.meter = meter
-        """Knows what was spent so far, and what threads spend that the engine has begun."""
+        """The meter of what was spent so far, and of what the engine's threads still spend."""
 
 
 def sources_of(ask: Ask) -> list[NodeWithScore]:
-    """What is known when an engine is asked again: the nodes it had, and what was found."""
+    """Return the nodes for a new attempt: those that the engine had, and those that were found."""
     nodes = [] if ask.feedback is None else as_nodes(ask.feedback.documents)
     return distinct_nodes([*ask.call.nodes, *nodes])
 
 
 def distinct_nodes(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    """The nodes in their order; of those with the same text, the first."""
+    """Return the nodes in their order, only the first of those with the same text."""
     distinct: dict[str, NodeWithScore] = {}
     for node in nodes:
         distinct.setdefault(node.node.get_content() or node.node.node_id, node)  # images: no text
@@ -101,16 +102,22 @@ def distinct_nodes(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
 
 
 def retry_text(question: str, feedback: Feedback, sources: Sequence[NodeWithScore] = ()) -> str:
-    """A question, what was wrong with the answer, and sources for an engine that takes no nodes."""
+    """Return the text for a new attempt: the question, the problems, and the sources.
+
+    Args:
+        question: The question.
+        feedback: Why the answer was rejected.
+        sources: The nodes to quote, for an engine that takes no nodes.
+    """
     found = feedback.model_copy(update={"documents": tuple(as_documents(sources))})
     return _RETRY.format(question=question, problems=found.prompt)
 
 
-# --- As what a guard guards ----------------------------------------------------------------------
+# --- The chain of a guard ------------------------------------------------------------------------
 
 
 class AskedEngine(Runnable[Ask, dict[str, Any]]):
-    """An engine: its output has the keys `answer`, `context` (documents) and `reply`."""
+    """Ask an engine as a Runnable; the output has `answer`, `context` (documents) and `reply`."""
 
     def __init__(self, asks: Asks) -> None:
         self._asks = asks
@@ -139,11 +146,11 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[dict[str, Any]]:
         reply, meter = _take(input.call)
-        assert reply is not None  # only what was opened is streamed
+        assert reply is not None  # only an opened stream is read in this way
         yield AddableDict({"context": as_documents(reply.nodes)})
         pieces, text = reply.pieces(), ""
         while True:
-            with _inside(config, meter):  # not around what whoever reads this does in between
+            with _inside(config, meter):  # only around the engine's work, not the reader's
                 piece = next(pieces, None)
             if piece is None:
                 break
@@ -173,7 +180,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
 
 @contextmanager
 def _inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
-    """Around what the engine does. A guard inside has this guard hear of it."""
+    """Run the engine with the guard's config, so that the guard hears of a guard inside."""
     token = var_child_runnable_config.set(config)
     try:
         with meter:
@@ -183,7 +190,7 @@ def _inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
 
 
 def _take(call: Call) -> tuple[Reply | None, Meter]:
-    """The stream that is to be read, if there is one, and the meter that runs for it."""
+    """Return the stream to be read, if there is one, and the meter of the call."""
     opened, call.opened = call.opened, None
     return (None, Meter()) if opened is None else (opened.reply, opened.meter)
 
@@ -195,7 +202,7 @@ def _unopened(ask: Ask, reply: Reply, meter: Meter) -> Reply:
 
 
 def _tell(meter: Meter, config: RunnableConfig | None) -> None:
-    """Tell the guard what the engine spent."""
+    """Report to the guard what the engine spent."""
     if meter.usage.calls:
         dispatch_custom_event(USAGE, meter.usage.model_dump(), config=config)
 

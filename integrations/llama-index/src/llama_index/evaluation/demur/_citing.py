@@ -1,4 +1,4 @@
-"""What an answer cites, as LlamaIndex shows sources: the nodes, in the order of their numbers."""
+"""List what an answer cites, and put the source nodes in the order of the citations' numbers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,35 @@ from llama_index.evaluation.demur._nodes import (
 
 
 def citations_of(trace: Trace) -> list[dict[str, Any]]:
-    """Return the citations of the answer that left, as values that JSON has.
+    """Return the citations of the answer that left, as values of JSON.
 
-    For each `number`, the mark's: the node is `source_nodes[number - 1]`; `start` and `end` of the
-    sentence in the answer, and `path` if that is structured; `quote`; `title` and `url` of the
-    source; `node_id` and `ref_doc_id`; `node_start` and `node_end`, where the quote stands in the
-    node's own text; `doc_start` and `doc_end`, where it stands in the document that the node was
-    cut from. None where it stands in a node's metadata, or nobody knows where the node was cut.
+    Each citation has:
+
+    - `number`: the number of the mark; the node is `source_nodes[number - 1]`
+    - `start` and `end` of the sentence in the answer, and its `path` in a structured answer
+    - `quote`, and `title` and `url` of the source
+    - `node_id` and `ref_doc_id`, which are None for a source that is not one of the engine's nodes
+    - `node_start` and `node_end`: where the quote is in the node's own text
+    - `doc_start` and `doc_end`: where the quote is in the document that the node was cut from
+
+    The last four are None if the quote is in the node's metadata. The last two are also None if it
+    is not known where the node was cut.
     """
     contexts = trace.attempts[-1].contexts
     return [_told(citation, contexts) for citation in trace.citations]
 
 
 def numbered(nodes: Sequence[NodeWithScore], trace: Trace) -> list[NodeWithScore]:
-    """Return the nodes of an answer that passed, with node `number - 1` for each number it cites.
+    """Return the nodes of an answer, so that the number n in its text stands for the n-th node.
 
-    A node that is cited is a copy, whose metadata says under "demur" its `number` and its `quotes`:
-    `text`, `start` and `end` in the node's own text. Neither models nor embeddings are shown that.
-    What an answer cites that is no node of the engine's, such as a user's words, is a new one.
+    A cited node is a copy. Its metadata has, under "demur", its `number` and its `quotes`, each
+    with `text`, `start` and `end` in the node's own text. Neither models nor embeddings are shown
+    this key. A cited text that is not from one of the engine's nodes, such as a user's words,
+    becomes a new node.
 
     Args:
-        nodes: What the answer was given from.
-        trace: Of the guarded call.
+        nodes: The nodes that the answer was given from.
+        trace: The trace of the guarded call.
     """
     last = trace.attempts[-1]
     quotes: dict[int, list[dict[str, Any]]] = {}
@@ -48,7 +55,7 @@ def numbered(nodes: Sequence[NodeWithScore], trace: Trace) -> list[NodeWithScore
         of_node = quotes.setdefault(citation.document, [])
         if (quote := _quote(citation, last.contexts)) not in of_node:
             of_node.append(quote)
-    # Numbers that are put right in the answer itself are those of the contexts, and any may be.
+    # If `Cite` corrected the engine's own marks, these may have the number of any context.
     recited = last.verdict == "passed" and last.recovery == "cite"
     most = len(last.contexts) if recited else 1 + max(quotes, default=-1)
     cited = as_nodes(last.contexts[:most])
@@ -85,11 +92,15 @@ def _place(citation: Citation, contexts: Sequence[Document]) -> NodePlace:
     start, end = citation.document_start, citation.document_end
     if isinstance(document, NodeDocument):
         return document.place(start, end)
-    return NodePlace(start, end)  # of the node that is made of it
+    return NodePlace(start, end)  # in the node that will be made of the document
 
 
 def _noted(node: NodeWithScore, note: dict[str, Any] | None = None) -> NodeWithScore:
-    """A node with this in its metadata; without one that has none of a guard inside, as it is."""
+    """Return a node with `note` in its metadata.
+
+    Without a note, the node loses the note of a guard inside; if it has none, it is returned
+    unchanged.
+    """
     inner = node.node
     if note is None and KEY not in inner.metadata:
         return node

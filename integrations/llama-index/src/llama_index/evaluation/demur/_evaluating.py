@@ -1,4 +1,4 @@
-"""What demur's three evaluators have in common as evaluators of LlamaIndex's."""
+"""Provide the common base of demur's evaluators for LlamaIndex."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ _Response: TypeAlias = RESPONSE_TYPE | AGENT_CHAT_RESPONSE_TYPE
 
 
 class HallucinationResult(EvaluationResult):
-    """What an evaluator of demur's found, as LlamaIndex has it, and all of it."""
+    """Hold an evaluation by demur, as a LlamaIndex result with all of its details."""
 
     evaluation: Evaluation
-    """The whole finding: claims with their evidence, usage, fingerprints, every number."""
+    """The whole evaluation: claims with their evidence, usage, fingerprints and all figures."""
     sample: Sample
-    """What was judged. Of a response, the contexts are its source nodes."""
+    """The sample that was judged. For a response, the contexts are its source nodes."""
 
     @property
     def evidence(self) -> list[dict[str, Any]]:
-        """The passages that decided about claims, with their places in nodes: see `evidence_of`."""
+        """Return the passages that decided about claims, as `evidence_of` describes them."""
         return evidence_of([self.evaluation], self.sample.contexts)
 
 
 class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
-    """Base of demur's evaluators for LlamaIndex: they evaluate by `evaluator`, one of demur's.
+    """Evaluate answers in LlamaIndex with an evaluator of demur; each method has a subclass.
 
-    A result's `feedback` is the evaluation's explanation. Where nothing could be decided
+    The `feedback` of a result is the evaluation's explanation. If nothing could be decided
     (`evaluation.undetermined`), `invalid_result` is True, `invalid_reason` says why, and `score`
-    and `passing` are None. Where the answer states nothing to check, or the evaluator has no
+    and `passing` are None. If the answer states nothing to check, or the evaluator has no
     threshold, `passing` is None and the result is valid.
 
-    Many of LlamaIndex's LLMs have a temperature above 0 by default: with 0 an answer is judged
-    alike each time, as far as the model can.
+    Many of LlamaIndex's LLMs have a default temperature above 0. Set it to 0 to have an answer
+    judged the same each time, as far as the model allows.
     """
 
-    # Variables that templates may have, though our own prompt has not.
+    # Variables that a template may have in addition to those of demur's own prompt.
     _further: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, evaluator: Core) -> None:
@@ -64,12 +64,18 @@ class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
 
     @property
     def evaluator(self) -> Core:
-        """A Runnable from `Sample` to `Evaluation`; with other prompts there is another one."""
+        """Return demur's evaluator, a Runnable from `Sample` to `Evaluation`.
+
+        An update of the prompts replaces it with another object.
+        """
         return self._evaluator
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What scores depend on, in texts: those of other ones cannot be compared with them."""
+        """Return what the scores depend on beside the sample, as texts by name.
+
+        Scores with other fingerprints cannot be compared.
+        """
         return self._evaluator.fingerprints
 
     def evaluate(
@@ -83,20 +89,21 @@ class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
         sleep_time_in_seconds: float = 0,
         **kwargs: Any,
     ) -> HallucinationResult:
-        """Evaluate an answer in this thread, also where an event loop runs in it.
+        """Evaluate an answer in this thread, even if an event loop runs in it.
 
         Args:
-            query: What was asked.
+            query: The question.
             response: The answer.
-            contexts: What the answer was given from.
+            contexts: The texts that the answer was given from.
             reference: A text known to be right, such as a gold answer.
-            metadata: Of the sample, such as "entity" for Reverse Validation.
-            sleep_time_in_seconds: How long to wait first.
-            **kwargs: Not used: what one `BatchEvalRunner` gives its other evaluators.
+            metadata: The metadata of the sample, such as "entity" for Reverse Validation.
+            sleep_time_in_seconds: The seconds to wait first.
+            **kwargs: Ignored. A `BatchEvalRunner` passes arguments here that are for other
+                evaluators.
 
         Raises:
-            ValueError: There is no response; or the contexts are no list of texts.
-            TypeError: The query, the response or the reference is no text.
+            ValueError: There is no response, or the contexts are not a list of texts.
+            TypeError: The query, the response or the reference is not a text.
         """
         sample = _sample(query, response, contexts, reference, metadata)
         time.sleep(sleep_time_in_seconds)
@@ -113,7 +120,7 @@ class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
         sleep_time_in_seconds: float = 0,
         **kwargs: Any,
     ) -> HallucinationResult:
-        """As `evaluate`, natively asynchronous."""
+        """Do the same as `evaluate`, natively asynchronous."""
         sample = _sample(query, response, contexts, reference, metadata)
         await asyncio.sleep(sleep_time_in_seconds)
         return await self._ajudge(sample)
@@ -128,29 +135,30 @@ class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
         sleep_time_in_seconds: float = 0,
         **kwargs: Any,
     ) -> HallucinationResult:
-        """Evaluate an engine's response, held against its source nodes as the model was shown them.
+        """Evaluate an engine's response against its source nodes, as the model was shown them.
 
         Args:
-            query: What was asked.
-            response: Of a query engine or of a chat engine. One that streams is read to its end;
-                a query engine's keeps the text, a chat engine's cannot be read again.
-            reference: As `evaluate` has it.
-            metadata: As `evaluate` has it.
-            sleep_time_in_seconds: As `evaluate` has it.
-            **kwargs: Not used.
+            query: The question.
+            response: A response of a query engine or a chat engine. A stream is read to its end.
+                The text of a query engine's stream stays readable, that of a chat engine's stream
+                does not.
+            reference: As in `evaluate`.
+            metadata: As in `evaluate`.
+            sleep_time_in_seconds: As in `evaluate`.
+            **kwargs: Ignored.
 
         Raises:
             ValueError: There is no response.
-            TypeError: It is a text, or the query or the reference is none.
-            DemurError: It is none of LlamaIndex's; or an asynchronous stream, for
-                `aevaluate_response`.
+            TypeError: The response is a text, or the query or the reference is not a text.
+            DemurError: The response is not one of LlamaIndex's, or is an asynchronous stream, which
+                `aevaluate_response` reads.
         """
         reply = _read(response)
         if isinstance(response, AsyncStreamingResponse) and reply.streams:
             raise DemurError(
-                "an AsyncStreamingResponse cannot be read here: aevaluate_response can"
+                "an AsyncStreamingResponse cannot be read synchronously: call aevaluate_response"
             )
-        # LlamaIndex's way to read it keeps the text, so that it can be shown later too.
+        # `get_response` keeps the text, so that the response can still be shown later.
         if isinstance(response, StreamingResponse):
             reply = read(response.get_response())
         text = "".join(reply.pieces())
@@ -168,7 +176,7 @@ class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
         sleep_time_in_seconds: float = 0,
         **kwargs: Any,
     ) -> HallucinationResult:
-        """As `evaluate_response`, natively asynchronous."""
+        """Do the same as `evaluate_response`, natively asynchronous."""
         reply = _read(response)
         if isinstance(response, StreamingResponse):
             reply = read(await asyncio.to_thread(response.get_response))
@@ -223,10 +231,10 @@ def _sample(
 ) -> Sample:
     if response is None:
         raise ValueError("there is no response to evaluate: pass response=...")
-    # In the names of LlamaIndex, before demur complains in its own.
+    # Checked here, so that the error has LlamaIndex's names and not demur's.
     for name, text in (("query", query), ("response", response), ("reference", reference)):
         if not (text is None or isinstance(text, str)):
-            whole = ": evaluate_response takes an engine's" if name == "response" else ""
+            whole = ": call evaluate_response for engines' responses" if name == "response" else ""
             raise TypeError(f"{name}: expected text, got {type(text).__name__}{whole}")
     return Sample.model_validate(
         {
@@ -243,7 +251,7 @@ def _read(response: _Response | None) -> Reply:
     if response is None:
         raise ValueError("there is no response to evaluate: pass response=...")
     if isinstance(response, str):
-        raise TypeError("response: expected an engine's response, got str: evaluate takes texts")
+        raise TypeError("response: expected an engine's response, got str: call evaluate for texts")
     return read(response)
 
 

@@ -1,4 +1,4 @@
-"""What both guarded engines share: demur's guard around whatever asks the engine."""
+"""Put demur's guard around an engine, for both guarded engines."""
 
 from __future__ import annotations
 
@@ -54,37 +54,40 @@ _dispatcher = get_dispatcher(__name__)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a guarded call came to."""
+    """Represent the answer that a guarded call ended with."""
 
     text: str
     reply: Reply
-    """What the engine replied when it gave this answer, or one that was edited since."""
+    """What the engine replied when it gave this answer, or an answer that was edited since."""
     trace: Trace
 
     @property
     def said(self) -> str:
-        """The text without the marks of citations, if it passed."""
+        """Return the text, without the marks of citations if the answer passed."""
         last = self.trace.attempts[-1]
         return last.answer if last.verdict == "passed" else self.text
 
     @property
     def unedited(self) -> bool:
-        """Whether the text is what the engine said, citations aside."""
+        """Return whether the text is what the engine said, apart from citations."""
         return self.reply.text == self.said
 
     @property
     def verbatim(self) -> bool:
-        """Whether the text is what the engine said, and cites nothing."""
+        """Return whether the text is exactly what the engine said, without citations."""
         return self.reply.text == self.text and not self.trace.citations
 
     @property
     def first(self) -> bool:
-        """Whether the engine was asked once."""
+        """Return whether the engine was asked only once."""
         return len(self.trace.attempts) == 1
 
     @property
     def nodes(self) -> list[NodeWithScore]:
-        """What the answer was given from; of a repaired one, what the model was shown."""
+        """Return the nodes that the answer was given from.
+
+        For a repaired answer, they are the nodes that the repairing model was shown.
+        """
         last = self.trace.attempts[-1]
         made = next(one.origin for one in reversed(self.trace.attempts) if one.origin != "edit")
         if made == "repair" and last.answer == self.said:
@@ -93,48 +96,52 @@ class Answer:
 
     @property
     def source_nodes(self) -> list[NodeWithScore]:
-        """The response's: `nodes`, in such an order that the numbers in the text are theirs."""
+        """Return `nodes`, in the order that the numbers in the text refer to."""
         return self.nodes if self.verbatim else numbered(self.nodes, self.trace)
 
     @property
     def sources(self) -> list[ToolOutput]:
-        """Of a chat, what tools returned; it may hold what the engine said, if that is the text.
+        """Return the outputs of a chat engine's tools.
 
-        When the engine was asked again, what it asked the tools is left out: that quotes the answer
-        that was rejected.
+        The list is empty if the text is not what the engine said. An output may hold the engine's
+        own text, which then must not leave. If the engine was asked again, the inputs of the tools
+        are left out, because they quote the rejected answer.
         """
         found = getattr(self.reply.response, "sources", []) if self.unedited else []
         return found if self.first else [one.model_copy(update={"raw_input": {}}) for one in found]
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the engine put beside the text; of another text, only what is about the nodes."""
+        """Return what the engine put beside the text.
+
+        If the text is not what the engine said, only the metadata of the nodes is returned.
+        """
         return self.reply.metadata if self.unedited else self.reply.node_metadata
 
 
 @dataclass(eq=False)
 class End:
-    """What the response of a stream is told when the stream has ended.
+    """Hold what the response of a stream gets at the end of the stream.
 
-    Lists and a mapping that the response holds, and that are filled in when all is known.
+    The response holds the same lists and the same mapping, which are filled in at the end.
     """
 
     nodes: list[NodeWithScore]
     sources: list[ToolOutput]
-    """Of a chat. What tools returned may hold an answer, so it is there only if that passed."""
+    """The outputs of a chat engine's tools. They may hold an answer, so they are there only if it
+    passed."""
     metadata: dict[str, Any]
     text: str | None = None
-    """The answer that holds, where that is not all that was streamed; None until the end.
-
-    All that is known of it is not here: loggers that look into every object would tell it."""
+    """The answer that holds, which may be less than what was streamed; None until the end. The
+    trace is not kept here, because loggers that look into every object would write it down."""
 
     @classmethod
     def of(cls, reply: Reply) -> End:
-        """The end of a stream that has begun."""
+        """Return the end of a stream that has begun."""
         return cls([*reply.nodes], [], reply.node_metadata)
 
     def reached(self, answer: Answer) -> None:
-        """Fill in what is known now."""
+        """Fill in the answer, when the stream has ended."""
         self.text = answer.text
         self.nodes[:] = answer.source_nodes
         self.sources[:] = answer.sources
@@ -143,7 +150,7 @@ class End:
 
 
 class Guarding:
-    """A guard around an engine. It can be pickled where the engine can, and what it was given."""
+    """Put a guard around an engine. It can be pickled if the engine and the arguments can."""
 
     def __init__(
         self,
@@ -156,19 +163,27 @@ class Guarding:
         conversation: Callable[[Ask], Any] | None = None,
         **options: Any,
     ) -> None:
-        """`conversation` tells the messages that support an answer too; None: none do.
+        """Make a guard around an engine.
 
-        `options` are those that `demur.Guard` takes in the same way.
+        Args:
+            asks: How the engine is asked.
+            evaluators: As `GuardedQueryEngine` takes them.
+            on_fail: As `GuardedQueryEngine` takes it.
+            on_pass: As `GuardedQueryEngine` takes it.
+            model: As `GuardedQueryEngine` takes it.
+            conversation: A function that returns the messages that support an answer too. None: no
+                messages do.
+            **options: The arguments that `demur.Guard` takes in the same way.
 
         Raises:
-            ValueError: `on_pass` has a form that is none for LlamaIndex.
+            ValueError: The form of `on_pass` is not for LlamaIndex.
         """
         if isinstance(on_pass, Cite) and on_pass.form == "blocks":
             raise ValueError(
-                "on_pass=Cite('blocks') is for LangChain's messages, and a response of "
-                "LlamaIndex's holds a text: choose Cite('numbers'), Cite('footnotes') or "
-                "Cite('links') for marks in it, or Cite('list') for none; "
-                f"response.metadata[{KEY!r}]['citations'] has the citations with each"
+                "on_pass=Cite('blocks') is for LangChain's messages, but a response of LlamaIndex "
+                "holds a text: choose Cite('numbers'), Cite('footnotes') or Cite('links') for "
+                "marks in the text, or Cite('list') for none; with each of them, "
+                f"response.metadata[{KEY!r}]['citations'] has the citations"
             )
         given = {"on_fail": on_fail, "on_pass": on_pass, "model": model, **options}
         given["conversation"] = conversation
@@ -188,14 +203,14 @@ class Guarding:
         return _made, self._given
 
     def answer(self, ask: Ask) -> Answer | Opened:
-        """Have an answer, checked; or the stream that the engine answers with, for `stream`."""
+        """Return the checked answer, or the stream that the engine opened, for `stream` to read."""
         telling = _Telling()
         output = self._guard.invoke(ask, telling.config)
         telling.take(output)
         return output.get("opened") or telling.answer
 
     async def aanswer(self, ask: Ask) -> Answer | Opened:
-        """As `answer`, natively asynchronous."""
+        """Do the same as `answer`, natively asynchronous."""
         telling = _Telling()
         output = await self._guard.ainvoke(ask, telling.config)
         telling.take(output)
@@ -204,14 +219,14 @@ class Guarding:
     def stream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> Generator[str, None, None]:
-        """Read a stream that the engine has opened, and give out what was checked.
+        """Read a stream that the engine has opened, and yield the text that was checked.
 
         Args:
             ask: What the engine was asked.
             opened: The stream.
-            done: Told the answer, before the stream's end.
+            done: Called with the answer, before the stream ends.
         """
-        telling = _Telling()  # it notes where it is made
+        telling = _Telling()  # made here, because it notes the span of the caller
 
         def read() -> Generator[str, None, None]:
             for chunk in self._guard.stream(_taking_up(ask, opened), telling.config):
@@ -224,7 +239,7 @@ class Guarding:
     def astream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> AsyncGenerator[str, None]:
-        """As `stream`, natively asynchronous."""
+        """Do the same as `stream`, natively asynchronous."""
         telling = _Telling()
 
         async def read() -> AsyncGenerator[str, None]:
@@ -239,9 +254,9 @@ class Guarding:
 
 
 class _EngineGuard(Guard[Ask, dict[str, Any]]):
-    """A guard whose run ends well where the engine opens a stream: nothing has failed."""
+    """Run a guard that ends without an error if the engine opens a stream."""
 
-    # LangChain gives what the signature names.
+    # LangChain passes the arguments that the signature names.
 
     def _output(
         self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
@@ -269,9 +284,9 @@ def _question(ask: Ask) -> str:
 
 
 def _adapted(recovery: Again) -> Again:
-    """A recovery, with what is LlamaIndex's as the guard takes it."""
+    """Return a recovery with demur's forms of LlamaIndex's LLMs and retrievers."""
     if isinstance(recovery, Strip) and recovery.model is None:
-        return recovery  # it is not to reword anything
+        return recovery  # `Strip()` without a model rewords nothing
     if isinstance(recovery, (Repair, Strip)):
         return replace(recovery, model=as_chat_model(recovery.model))
     if isinstance(recovery, Retrieve):
@@ -287,22 +302,22 @@ def _adapted(recovery: Again) -> Again:
 
 
 def _taking_up(ask: Ask, opened: Opened) -> Ask:
-    """What has the engine's stream read, instead of asking the engine once more."""
+    """Return an ask that reads the engine's open stream, instead of asking the engine again."""
     call = Call(opened=opened, nodes=opened.reply.nodes)
     return replace(ask, call=call)
 
 
-# --- What is told of it --------------------------------------------------------------------------
+# --- Events -------------------------------------------------------------------------------------
 
 
 class _Telling(BaseCallbackHandler):
-    """Hears the guard of one call, and tells LlamaIndex's dispatcher."""
+    """Listen to the guard of one call, and report to LlamaIndex's dispatcher."""
 
-    run_inline = True  # in the call's own task; it takes microseconds
+    run_inline = True  # run in the call's own task, because it takes only microseconds
 
     def __init__(self) -> None:
         self._text = ""
-        """What was said, as far as it still holds."""
+        """The streamed text, as far as it still holds."""
         self._reply: Any = None
         self._run_id = uuid4()
         self._span_id = active_span_id.get()
@@ -311,7 +326,7 @@ class _Telling(BaseCallbackHandler):
 
     @property
     def config(self) -> RunnableConfig:
-        """The guard's: what is known of where it runs, and this."""
+        """Return the guard's config: the config of the current context, with this listener."""
         mine = RunnableConfig(callbacks=[self], run_id=self._run_id, run_name="demur:guard")
         return merge_configs(var_child_runnable_config.get(), mine)
 
@@ -324,13 +339,13 @@ class _Telling(BaseCallbackHandler):
 
     @property
     def answer(self) -> Answer:
-        """What the call came to, when it is over."""
-        assert self._trace is not None  # the guard tells it before it returns
+        """Return the answer of the call, which must have ended."""
+        assert self._trace is not None  # the guard reports it before it returns
         return Answer(self._text, self._reply, self._trace)
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         if run_id != self._run_id:
-            return  # of a guard inside the engine
+            return  # the event is from a guard inside the engine
         if name == OUTCOME:
             self._outcome = data
         elif name == REPLACE:

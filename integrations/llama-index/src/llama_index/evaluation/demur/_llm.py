@@ -1,4 +1,4 @@
-"""A LlamaIndex LLM as the chat model that demur's evaluators ask."""
+"""Adapt a LlamaIndex LLM as a chat model that demur's evaluators can ask."""
 
 from __future__ import annotations
 
@@ -23,51 +23,52 @@ from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 
 _ROLES = {"human": MessageRole.USER, "ai": MessageRole.ASSISTANT}
-# Of an LLM's fields those that change nothing about what it says; and the context window, which
-# Ollama's class asks of the server with the first request.
+# Fields that have no effect on an LLM's replies; and the context window, which Ollama's class
+# asks the server for with the first request.
 _OPERATION = frozenset(
     {
         *("callback_manager", "rate_limiter", "max_retries", "timeout", "request_timeout"),
         *("keep_alive", "reuse_client", "class_name", "context_window"),
     }
 )
-# Left out of what LLMs write down, but they make the prompt.
+# LLMs leave these fields out of their dumps, but the prompt depends on them.
 _TEMPLATES = ("messages_to_prompt", "completion_to_prompt")
 
 
 class LlamaIndexChat(BaseChatModel):
-    """A LlamaIndex LLM as a LangChain chat model. `as_chat_model` makes one for each LLM.
+    """Represent a LlamaIndex LLM as a LangChain chat model; `as_chat_model` makes one for each LLM.
 
-    Where the LLM has `max_retries`, a copy without them is asked, since demur tries again itself
-    and both would multiply; the LLM stays as it is. What is asked and answered here is a judge's:
-    see `while_judging`. Errors are those of the LLM. It replies whole: a stream of it is one piece.
+    If the LLM has `max_retries`, a copy without retries is asked, because demur retries itself and
+    the two would multiply. The LLM itself stays unchanged. What is asked and answered here belongs
+    to a judge, as `while_judging` describes. Errors are those of the LLM. The LLM replies at once:
+    a stream has one piece.
     """
 
-    # Not shown: LLMs show their keys.
+    # Hidden, because the repr of an LLM shows its keys.
     llm: InstanceOf[LLM] = Field(repr=False, exclude=True)
-    """Whose replies these are."""
+    """The LLM that replies."""
 
     _asked: LLM = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find what is asked."""
+        """Choose the object to ask: the LLM, or its copy without retries."""
         super().model_post_init(context)
         self._asked = _without_retries(self.llm)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the LLM, as far as that can be pickled, and is adapted anew."""
+        """Pickle the LLM, which is adapted anew when the pickle is loaded."""
         return as_chat_model, (self.llm,)
 
     @property
     def model_name(self) -> str:
-        """What the LLM calls its model."""
+        """Return the LLM's name for its model."""
         named = (getattr(self._asked, name, None) for name in ("model", "model_name"))
         found = next((name for name in named if isinstance(name, str) and name), None)
         return found or self._asked.metadata.model_name
 
     @property
     def max_tokens(self) -> int | None:
-        """How long the LLM's replies may be, where it says so."""
+        """Return the most tokens of a reply, if the LLM has that limit."""
         most = getattr(self._asked, "max_tokens", None)
         return most if isinstance(most, int) else None
 
@@ -77,7 +78,7 @@ class LlamaIndexChat(BaseChatModel):
 
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
-        # Some LLMs keep what they ask to themselves: caches would take them for each other.
+        # The name is added for LLMs whose fields do not show it: caches would confuse them.
         return {"model_name": _plain(self.model_name), **_told(self._asked)}
 
     def _generate(
@@ -108,23 +109,26 @@ class LlamaIndexChat(BaseChatModel):
 
 
 _adapters: WeakValueDictionary[int, LlamaIndexChat] = WeakValueDictionary()
-"""By the id of the LLM, which an adapter keeps alive. demur's limits, and its sharing of identical
-requests, go by the model object: so an LLM has one adapter, whoever asks for it."""
+"""The adapters by the id of their LLM, which an adapter keeps alive. demur's limits, and its
+sharing of identical requests, depend on the model object. So an LLM has one adapter, for all
+evaluators."""
 _lock = lock()
 
 
 def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel:
-    """The chat model that demur's evaluators ask.
+    """Return the chat model that demur's evaluators ask.
 
     Args:
-        llm: A LlamaIndex LLM, of which settings that are changed later count only where it is
-            adapted again; a LangChain chat model, also within LlamaIndex's LangChainLLM, which
-            would tell of no tokens and hold up the event loop; or a name for
-            `demur.resolve_model`, such as "openai:gpt-4o-mini" or "local". None: `Settings.llm`.
+        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`, such as
+            "openai:gpt-4o-mini" or "local". If you change the settings of an LLM later, adapt it
+            again, because demur may ask a copy. For a LangChainLLM of LlamaIndex, the chat model
+            inside it is used, because LangChainLLM reports no tokens and blocks the event loop.
+            None: `Settings.llm`.
 
     Raises:
-        TypeError: It is none of these.
-        ValueError, DemurError: Of a name, as `resolve_model` says.
+        TypeError: The value is none of these.
+        ValueError, DemurError: A name is not known or its model is not available, as in
+            `demur.resolve_model`.
     """
     llm = Settings.llm if llm is None else llm
     if isinstance(llm, LLM) and isinstance(within := getattr(llm, "llm", None), BaseChatModel):
@@ -144,7 +148,7 @@ def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel
 
 
 def _is_as(asked: LLM, llm: LLM) -> bool:
-    """Whether the copy that is asked still has its LLM's settings, keys included."""
+    """Return whether the object that is asked still has the LLM's settings, keys included."""
     return all(
         getattr(asked, name, None) is getattr(llm, name, None)
         for name in type(llm).model_fields
@@ -153,11 +157,11 @@ def _is_as(asked: LLM, llm: LLM) -> bool:
 
 
 def _without_retries(llm: LLM) -> LLM:
-    """The LLM, or a copy of it that asks once."""
+    """Return the LLM, or a copy of it that does not retry."""
     if "max_retries" not in type(llm).model_fields or not getattr(llm, "max_retries", None):
         return llm
     copied = llm.model_copy(update={"max_retries": 0})
-    # Clients that were made before know for themselves how often to try: OpenAI's, Anthropic's.
+    # Clients that exist already, such as those of OpenAI and Anthropic, have their own retries.
     private = copied.__pydantic_private__ or {}
     for name, client in private.items():
         if hasattr(client, "with_options") and getattr(client, "max_retries", None):
@@ -166,12 +170,15 @@ def _without_retries(llm: LLM) -> LLM:
 
 
 def _blocks(llm: LLM, method: str) -> bool:
-    """Whether an asynchronous method is `CustomLLM`'s, which calls the other in the event loop."""
+    """Return whether an asynchronous method is that of `CustomLLM`.
+
+    That one calls the synchronous method in the event loop.
+    """
     return next(kind for kind in type(llm).__mro__ if method in vars(kind)) is CustomLLM
 
 
 def _told(llm: LLM) -> dict[str, Any]:
-    """What tells an LLM from others, without keys: its class, and its fields that are values."""
+    """Return what identifies an LLM, without keys: its class, and its fields with plain values."""
     kind = type(llm)
     values = {
         name: getattr(llm, name, None)
@@ -180,7 +187,7 @@ def _told(llm: LLM) -> dict[str, Any]:
         and name not in _OPERATION
         and not is_secret_name(name)
     }
-    # Neither what is not set nor LlamaIndex's own templates: its next release may have others.
+    # Without unset fields and LlamaIndex's own templates, which its next release may change.
     told = {
         name: _plain(value)
         for name, value in values.items()
@@ -192,7 +199,7 @@ def _told(llm: LLM) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     if isinstance(value, str):
-        return host_of(value) if "://" in value else str(value)  # a password may stand in it
+        return host_of(value) if "://" in value else str(value)  # an address may have a password
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, Mapping):
@@ -200,7 +207,7 @@ def _plain(value: object) -> object:
         return {name: _plain(one) for name, one in named if not is_secret_name(name)}
     if isinstance(value, (list, tuple)):
         return [*map(_plain, value)]
-    if isinstance(value, LLM):  # within another
+    if isinstance(value, LLM):  # an LLM inside another
         return _told(value)
     if callable(value):
         return function_fingerprint(value)
@@ -218,7 +225,7 @@ def _given(message: BaseMessage, system: MessageRole) -> ChatMessage:
     texts = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
     if role is None or not texts or getattr(message, "tool_calls", None):
         raise ValueError(
-            f"a LlamaIndex LLM is asked here with texts of system, human and ai alone, got a "
+            "a LlamaIndex LLM can only be asked with texts in system, human and ai messages, got a "
             f"{message.type} message{'' if texts else ' with other content'}"
         )
     return ChatMessage(role=role, content=str(message.text))

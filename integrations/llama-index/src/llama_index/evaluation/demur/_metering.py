@@ -1,6 +1,6 @@
-"""Who calls models, and what that costs: engines, whose calls are counted, and judges.
+"""Count what engines spend on models, and keep what judges spend apart.
 
-What judges spend is told with what they find, so no meter of an engine around them counts it.
+The cost of a judge is in its evaluation, so a meter around an engine does not count it.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from demur._forks import lock
 from llama_index.evaluation.demur._usage import tokens_of
 
 _call: ContextVar[str | None] = ContextVar("demur_model_call", default=None)
-"""The span of the model call in whose context this is."""
+"""The span of the model call in whose context the code runs."""
 _meter: ContextVar[Meter | None] = ContextVar("demur_meter", default=None)
 _judging: ContextVar[bool] = ContextVar("demur_judging", default=False)
 
 
 def is_judging() -> bool:
-    """Whether a judge is at work in this context: what it asks is no question of anyone's."""
+    """Return whether an evaluator runs in this context; its queries are not a user's."""
     return _judging.get()
 
 
 def is_metered() -> bool:
-    """Whether a meter runs in this context: a guard asks its engine, or reads the answer."""
+    """Return whether a meter runs in this context: a guard asks its engine or reads the answer."""
     return _meter.get() is not None
 
 
 @contextmanager
 def while_judging() -> Iterator[None]:
-    """Have nothing counted or recorded of what happens in the block, and in what it sets off.
+    """Exclude the block, and everything that it starts, from counts and records.
 
-    A meter that is entered in the block counts as ever.
+    A meter that is entered inside the block counts as usual.
     """
     judging, meter = _judging.set(True), _meter.set(None)
     try:
@@ -58,16 +58,17 @@ def while_judging() -> Iterator[None]:
 
 
 class Meter:
-    """Adds up what is spent while it is entered, and in the threads and tasks that this sets off.
+    """Add up what is spent while the meter is entered, in the threads and tasks started then too.
 
-    A completion inside a chat is part of it: models that only complete chat by completing.
+    A completion inside a chat counts as part of the chat, because a model without a chat interface
+    answers a chat with a completion.
     """
 
     def __init__(self) -> None:
         self.model: str | None = None
-        """Which model replied last, as far as it is told."""
+        """The model that replied last, if an event names it."""
         self.reply_id: str | None = None
-        """What its provider calls that reply."""
+        """The provider's id of that reply."""
         self._lock = lock()
         self._open: dict[str, float] = {}
         self._usage = Usage()
@@ -75,7 +76,7 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """What was spent, calls included that failed or have not ended."""
+        """Return what was spent, with calls that failed or have not ended."""
         with self._lock:
             return self._usage
 
@@ -122,14 +123,14 @@ def _first(told: object, names: tuple[str, ...]) -> str | None:
     values = (
         told.get(name) if isinstance(told, Mapping) else getattr(told, name, None) for name in names
     )
-    # "unknown" is what LlamaIndex says where an LLM does not tell its name.
+    # LlamaIndex writes "unknown" for an LLM that does not give its name.
     return next(
         (one for one in values if isinstance(one, str) and one not in ("", "unknown")), None
     )
 
 
 class _Listener(BaseEventHandler):
-    """Tells the meter that is running, if one is, of the event. Elsewhere it does nothing."""
+    """Pass events to the meter that runs in the context, if there is one."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -144,6 +145,6 @@ _listener = _Listener()
 
 
 def _listen() -> None:
-    """Hear LlamaIndex's events, which are all that tells what an engine's models cost."""
+    """Subscribe to LlamaIndex's events, the only source of what an engine's models cost."""
     if not any(handler is _listener for handler in root_dispatcher.event_handlers):
         root_dispatcher.add_event_handler(_listener)

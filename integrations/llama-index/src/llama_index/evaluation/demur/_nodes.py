@@ -1,4 +1,4 @@
-"""Between LlamaIndex's nodes and the documents that evaluators read."""
+"""Convert between LlamaIndex's nodes and the documents that evaluators read."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
 KEY = "demur"
-"""The key of what demur says in metadata: a response's, and that of nodes an answer cites."""
+"""The key of demur's values in metadata: in a response's, and in that of a cited node."""
 
 
 @dataclass(frozen=True)
 class NodePlace:
-    """Where a passage stands in a node. None where that is not known."""
+    """Say where a passage is in a node, with None for an unknown place."""
 
     start: int | None = None
-    """In the node's own text; None for a passage of the node's metadata."""
+    """The offset in the node's own text; None for a passage of the node's metadata."""
     end: int | None = None
     doc_start: int | None = None
-    """In the document that the node was cut from."""
+    """The offset in the document that the node was cut from."""
     doc_end: int | None = None
 
 
 class NodeDocument(Document):
-    """A node as a document. Its text is what LlamaIndex shows a model: metadata, then the text."""
+    """Represent a node as a document.
+
+    The document's text is what LlamaIndex shows a model: the node's metadata, then its text.
+    """
 
     _node: NodeWithScore = PrivateAttr()
 
     @classmethod
     def of(cls, node: NodeWithScore) -> NodeDocument:
-        """The document of a node. Its metadata says where the text comes from."""
+        """Return the document of a node. Its metadata says where the text comes from."""
         place = {
             "ref_doc_id": node.node.ref_doc_id,
             "start_char_idx": getattr(node.node, "start_char_idx", None),
@@ -52,14 +55,15 @@ class NodeDocument(Document):
 
     @property
     def node(self) -> NodeWithScore:
-        """The node itself."""
+        """Return the node itself."""
         return self._node
 
     @property
     def shift(self) -> int | None:
-        """How far `page_content` has moved the node's own text, which LlamaIndex may strip there.
+        """Return the difference between an offset in `page_content` and one in the node's own text.
 
-        None where the text is not in it.
+        LlamaIndex may strip the node's text in `page_content`. The shift is None if the text is not
+        in it.
         """
         text = self._node.node.get_content()
         stripped = text.strip()
@@ -76,24 +80,24 @@ class NodeDocument(Document):
         if node.get_content()[start:end] != passage:
             return NodePlace()
         cut, cut_end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-        # Another text may stand there now, such as the window around the sentence that was cut.
+        # The node's text may have been replaced, for example by the window around a sentence.
         if cut is None or (cut_end is not None and cut_end - cut != len(node.get_content())):
             return NodePlace(start, end)
         return NodePlace(start, end, cut + start, cut + end)
 
 
 def without_note(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata of a node without what a guarded engine says in it."""
+    """Return a node's metadata without the values of a guarded engine."""
     return {key: value for key, value in metadata.items() if key != KEY}
 
 
 def as_documents(nodes: Iterable[NodeWithScore]) -> tuple[NodeDocument, ...]:
-    """Nodes as documents, in their order."""
+    """Return nodes as documents, in their order."""
     return tuple(map(NodeDocument.of, nodes))
 
 
 def as_nodes(documents: Iterable[Document]) -> list[NodeWithScore]:
-    """Documents as nodes: those that were nodes, and new ones for others."""
+    """Return documents as nodes: the original node of a document that has one, else a new node."""
     return [
         document.node
         if isinstance(document, NodeDocument)
@@ -103,7 +107,13 @@ def as_nodes(documents: Iterable[Document]) -> list[NodeWithScore]:
 
 
 def as_retriever(retriever: BaseRetriever | Runnable[str, Any]) -> Runnable[str, Any]:
-    """A retriever of LlamaIndex's as one that evaluators and guards take; others as they are."""
+    """Return a LlamaIndex retriever as a Runnable from a query to documents.
+
+    A Runnable is returned unchanged.
+
+    Raises:
+        TypeError: The value is neither.
+    """
     if isinstance(retriever, Runnable):
         return retriever
     if not isinstance(retriever, BaseRetriever):

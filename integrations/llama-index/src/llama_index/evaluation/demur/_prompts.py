@@ -1,4 +1,4 @@
-"""Between demur's prompts and LlamaIndex's templates."""
+"""Convert between demur's prompts and LlamaIndex's templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demur.prompting import Prompt, isolate
 
 Template: TypeAlias = ChatPromptTemplate | PromptTemplate
 Turns: TypeAlias = tuple[tuple[MessageRole, str], ...]
-"""Roles and texts, which may have variables."""
+"""Roles with texts, which may have variables."""
 
 _KINDS: Mapping[MessageRole, type[BaseMessage]] = {
     MessageRole.SYSTEM: SystemMessage,
@@ -26,27 +26,32 @@ _KINDS: Mapping[MessageRole, type[BaseMessage]] = {
 _ROLES = {"system": MessageRole.SYSTEM, "human": MessageRole.USER, "ai": MessageRole.ASSISTANT}
 _N = "n"
 _COUNTED = f"{{{_N}}}"
-"""How demur's prompts write how many answers they ask for."""
+"""The placeholder in demur's prompts for the number of answers to ask for."""
 _MISSING = "\x00"
-"""Stands where there is no text. In texts under judgement such signs become spaces."""
+"""The sign in place of a missing text. In texts under judgement, such a sign becomes a space."""
 _DELIMITER = re.compile(r"<(/?[a-z]+)-[a-z2-7]{10}>")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatePrompt(Prompt):
-    """A user's template in the place of one of demur's prompts.
+    """Represent a user's template that replaces one of demur's prompts.
 
-    Each text under judgement takes its variable's place between delimiters that it cannot forge.
+    Each text under judgement takes the place of its variable, between delimiters that it cannot
+    forge.
     """
 
     turns: Turns = field(compare=False, repr=False)
     variables: tuple[str, ...]
-    """The fields that the template shows. `fields` may get others: each stands before the next."""
+    """The fields that the template shows, in its order. demur may add other fields to `fields`; the
+    text of such a field is shown before the field that follows it."""
     identity: str
-    """What tells the template from others, in every process."""
+    """A text that identifies the template, the same in every process."""
 
     def messages(self, **values: str | None) -> list[BaseMessage]:
-        """The prompt about these texts; a paragraph whose variables have no text is left out."""
+        """Return the messages of the prompt about these texts.
+
+        A paragraph whose variables have no text is left out.
+        """
         texts = {name: text for name, text in values.items() if text}
         shown = {
             name: isolate(name, texts[name]) if name in texts else _MISSING
@@ -58,14 +63,14 @@ class TemplatePrompt(Prompt):
             if name not in self.variables and name in texts:
                 section = f"{name.capitalize()}:\n{isolate(name, texts[name])}\n\n"
                 turns = [(role, _before(text, shown[following], section)) for role, text in turns]
-        if self.system:  # what demur adds to the instructions
+        if self.system:  # demur's additions to the instructions
             said = turns.pop(0)[1] if turns and turns[0][0] == MessageRole.SYSTEM else ""
             turns.insert(0, (MessageRole.SYSTEM, f"{said}{self.system}".strip()))
         return [_KINDS[role](content=text) for role, text in turns if text]
 
 
 def as_template(prompt: Prompt) -> ChatPromptTemplate:
-    """A prompt as a template: a variable in the place of each field's text."""
+    """Return a prompt as a template with a variable in place of each field's text."""
     messages = [ChatMessage(role=role, content=text) for role, text in _turns_of(prompt)]
     return ChatPromptTemplate(message_templates=messages)
 
@@ -73,22 +78,23 @@ def as_template(prompt: Prompt) -> ChatPromptTemplate:
 def as_prompt(
     name: str, template: BasePromptTemplate, ours: Prompt, now: Prompt, further: Collection[str]
 ) -> Prompt:
-    """What a template asks, as a prompt.
+    """Return the prompt that a template describes.
 
-    A template that says what `ours` or `now` say is that prompt again, so that nothing changes.
+    If the template says the same as `now` or `ours`, that prompt itself is returned, so that
+    nothing changes.
 
     Args:
-        name: The prompt's, for errors.
-        template: Of the user.
-        ours: demur's own prompt, whose fields are the template's variables. "question" may be
-            left out where it is not the only one.
-        now: The prompt that it takes the place of.
-        further: Variables that the template may have beside those.
+        name: The name of the prompt, for errors.
+        template: The user's template.
+        ours: demur's own prompt. Its fields are the variables that the template must have;
+            "question" is optional if it is not the only field.
+        now: The prompt that the template replaces.
+        further: Other variables that the template may have.
 
     Raises:
-        TypeError: It is neither a ChatPromptTemplate nor a PromptTemplate.
-        ValueError: It has other variables than those, a value for one of them, roles or content
-            that demur does not send, functions or an output parser.
+        TypeError: The template is neither a ChatPromptTemplate nor a PromptTemplate.
+        ValueError: The template has other variables, a value for a variable, roles or content that
+            demur does not send, functions, or an output parser.
     """
     if not isinstance(template, (ChatPromptTemplate, PromptTemplate)):
         raise TypeError(
@@ -96,13 +102,16 @@ def as_prompt(
             f"{type(template).__name__}"
         )
     if template.output_parser is not None:
-        raise ValueError(f"prompt {name!r}: it has an output parser, but demur reads the replies")
+        raise ValueError(
+            f"prompt {name!r}: it has an output parser, but demur reads the replies itself: leave "
+            "output_parser out"
+        )
     if template.function_mappings:
         raise ValueError(
             f"prompt {name!r}: it has functions, which are not called here: write their text into "
             "the template"
         )
-    # What is filled in, and what is called otherwise, is so in every request.
+    # Values and names that the template maps are the same in every request: filled in here.
     ours_called = {
         theirs: f"{{{one}}}" for one, theirs in (template.template_var_mappings or {}).items()
     }
@@ -135,7 +144,7 @@ def _turns_of(prompt: Prompt) -> Turns:
 
 
 def _said(name: str, template: Template) -> Iterator[tuple[MessageRole, str]]:
-    """The template's messages, with their roles."""
+    """Yield the template's messages with their roles."""
     if isinstance(template, PromptTemplate):
         yield MessageRole.USER, template.template
         return
@@ -151,18 +160,18 @@ def _said(name: str, template: Template) -> Iterator[tuple[MessageRole, str]]:
 
 
 def _identity(turns: Turns) -> str:
-    # The delimiters of examples are a process's.
+    # The delimiters of examples differ between processes.
     return repr([(role.value, _DELIMITER.sub(r"<\1>", text)) for role, text in turns])
 
 
 def _variables(
     name: str, turns: Turns, fields: tuple[str, ...], further: Collection[str]
 ) -> tuple[str, ...]:
-    """The fields that a template shows, in its order."""
+    """Return the fields that a template shows, in its order."""
     optional = {"question"} if len(fields) > 1 else set()
     needed = [one for one in fields if one not in optional]
     spare = sorted(optional.intersection(fields).union(further))
-    # Not its `template_vars`, which are those of when it was made: its texts may be others now.
+    # Not its `template_vars`: they are from its creation, and its texts may have changed since.
     found = dict.fromkeys(var for _, text in turns for var in get_template_vars(text))
     if not {*needed} <= {*found} <= {*needed, *spare}:
         also = f" (and, if wanted, {_listed(spare)})" if spare else ""
@@ -189,7 +198,7 @@ def _without_missing(text: str) -> str:
 
 
 def _before(text: str, shown: str, section: str) -> str:
-    """The text, with a section before the paragraph in which something is shown."""
+    """Return the text with `section` before the paragraph that shows the text `shown`."""
     at = text.find(shown)
     if at < 0:
         return text

@@ -1,4 +1,4 @@
-"""What LlamaIndex's engines reply: the text, the nodes, and how to read it where it is a stream."""
+"""Read the responses of LlamaIndex's engines: the text, the nodes, and streams piece by piece."""
 
 from __future__ import annotations
 
@@ -32,43 +32,46 @@ _RESPONSES = (
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """An engine's response, read as far as it can be without waiting."""
+    """Hold an engine's response, read as far as possible without waiting."""
 
     response: Any
     """What the engine returned."""
     nodes: list[NodeWithScore]
-    """The nodes that it was given from."""
+    """The nodes that the response was given from."""
     text: str | None
-    """What it says; None for a stream."""
+    """The text of the response; None for a stream."""
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the engine put beside the text."""
+        """Return what the engine put beside the text."""
         return dict(getattr(self.response, "metadata", None) or {})
 
     @property
     def node_metadata(self) -> dict[str, Any]:
-        """Of that, what is about the nodes. The rest may hold what the engine said."""
+        """Return the part of the metadata that is about the nodes.
+
+        The rest may hold what the engine said.
+        """
         ids = {node.node.node_id for node in self.nodes}
         return {key: value for key, value in self.metadata.items() if key in ids}
 
     @property
     def streams(self) -> bool:
-        """Whether it has to be read piece by piece."""
+        """Return whether the response has to be read piece by piece."""
         return self.text is None
 
     def pieces(self) -> Iterator[str]:
-        """What it says, in pieces. A stream can be read once.
+        """Yield the text in pieces. A stream can be read only once.
 
         Raises:
-            DemurError: It can only be read asynchronously.
+            DemurError: The response can only be read asynchronously.
         """
         if self.text is not None:
             yield self.text
         elif isinstance(self.response, AsyncStreamingResponse):
             raise DemurError(
-                "the engine answered a synchronous call with an AsyncStreamingResponse: ask it "
-                "with aquery"
+                "the engine answered a synchronous call with an AsyncStreamingResponse: call "
+                "aquery instead"
             )
         else:
             reading = Reading(self.response)
@@ -78,20 +81,20 @@ class Reply:
             yield reading.end()
 
     async def apieces(self) -> AsyncGenerator[str, None]:
-        """As `pieces`, without holding up the running loop."""
+        """Do the same as `pieces`, without blocking the event loop."""
         response = self.response
         if self.text is not None:
             yield self.text
         elif isinstance(response, StreamingResponse) or (
             isinstance(response, StreamingAgentChatResponse) and response.achat_stream is None
         ):
-            # Of engines whose asynchronous methods call the others.
+            # Some engines answer an asynchronous call with a synchronous stream.
             pieces = self.pieces()
             while (piece := await asyncio.to_thread(next, pieces, _END)) is not _END:
                 yield str(piece)
         else:
             reading = Reading(response)
-            # LlamaIndex's way to read it takes every piece for text.
+            # `async_response_gen` of an AsyncStreamingResponse takes every piece for text.
             plain = isinstance(response, AsyncStreamingResponse)
             pieces = response.response_gen if plain else response.async_response_gen()
             try:
@@ -99,16 +102,16 @@ class Reply:
                     if text := reading.take(piece):
                         yield text
             finally:
-                if hasattr(pieces, "aclose"):  # engines of one's own may give any iterator
+                if hasattr(pieces, "aclose"):  # a user's own engine may return any iterator
                     await pieces.aclose()
             yield reading.end()
 
 
 class Reading:
-    """What of a stream can be passed on while it is read, and what only at its end.
+    """Decide which text of a stream is passed on while it is read, and which only at its end.
 
-    Of a structured answer every piece is all of it so far. What a guarded engine inside has
-    streamed it may take back later.
+    Each piece of a structured answer is the whole answer so far. A guarded engine inside may later
+    take back what it has streamed. In both cases the text is passed on at the end.
     """
 
     def __init__(self, response: Any) -> None:
@@ -116,14 +119,14 @@ class Reading:
         self._last: Any = None
 
     def take(self, piece: Any) -> str:
-        """What is passed on of a piece."""
+        """Return the text of a piece that is passed on now."""
         if not isinstance(piece, str):
             self._last = piece
             return ""
         return "" if self._end is not None else piece
 
     def end(self) -> str:
-        """What is left."""
+        """Return the text that is left at the end."""
         if self._end is not None:
             return str(self._end.text)
         return "" if self._last is None else to_json(self._last).decode()
@@ -134,10 +137,10 @@ def read(response: Any, also: Sequence[NodeWithScore] = ()) -> Reply:
 
     Args:
         response: What an engine returned.
-        also: What it was given besides; these nodes come first.
+        also: Nodes that the engine was given besides; they come first.
 
     Raises:
-        DemurError: It is none.
+        DemurError: The value is not one of LlamaIndex's responses.
     """
     if not isinstance(response, _RESPONSES):
         raise DemurError(
@@ -149,15 +152,16 @@ def read(response: Any, also: Sequence[NodeWithScore] = ()) -> Reply:
 
 
 def is_guarded(response: Any) -> bool:
-    """Whether a stream is a guarded engine's, of which the guard tells when it was read."""
+    """Return whether a stream is from a guarded engine, whose guard reports the result itself."""
     return getattr(response, "_end", None) is not None
 
 
 def changed(response: Any, /, **changes: Any) -> Any:
-    """A copy of a response with other values.
+    """Return a copy of a response with other values.
 
-    `dataclasses.replace` makes it anew: it fails for classes that are made in another way, and
-    loses what an engine has set beside the fields. `copy.copy` fails for a PydanticResponse.
+    `dataclasses.replace` does not work here: it calls the constructor, which differs between
+    classes, and loses what an engine has set beside the fields. `copy.copy` fails for a
+    PydanticResponse.
     """
     copied = object.__new__(type(response))
     vars(copied).update(vars(response), **changes)
@@ -175,9 +179,9 @@ def _text(response: Any) -> str | None:
 
 
 def _nodes(response: Any) -> list[NodeWithScore]:
-    """The nodes of a response; of a chat's that has none, those of what its tools returned.
+    """Return the nodes of a response, or else the nodes that a chat engine's tools returned.
 
-    LlamaIndex does not look into asynchronous streams for them.
+    LlamaIndex does not look for nodes of tools in asynchronous streams.
     """
     tools = getattr(response, "sources", None) or ()  # a PydanticResponse has every attribute
     returned = (getattr(tool.raw_output, "source_nodes", None) for tool in tools)

@@ -1,4 +1,4 @@
-"""What a guarded engine tells beside its answer: how it came about, and what it rests on."""
+"""Describe how a guarded engine came to its answer, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from llama_index.evaluation.demur._nodes import KEY, NodeDocument, NodePlace
 
 
 class GuardResult(dict[str, Any]):
-    """What stands in a response's metadata under "demur": values that JSON has.
+    """Hold the result of a guarded call, in a response's metadata under "demur", as values of JSON.
 
-    `outcome`, `reason`, `limit`, `attempts` (how many); `evaluations` of the last attempt (`name`,
-    `finding`, `score`, `label`, `passed`, `cause`); `evidence` of an answer that passed, see
-    `evidence_of`, and its `citations` if the engine has `on_pass=Cite()`, see `citations_of`. It
-    holds no text of a rejected answer: the trace does, which is no part of the mapping.
+    The keys are `outcome`, `reason`, `limit` and `attempts` (their number); `evaluations` of the
+    last attempt (`name`, `finding`, `score`, `label`, `passed`, `cause`); `evidence` of an answer
+    that passed, as `evidence_of` returns it; and its `citations`, as `citations_of` returns them,
+    if the engine has `on_pass=Cite()`.
+
+    The mapping holds no text of a rejected answer. The trace does, and is not part of the mapping.
     """
 
     trace: Trace | None = None
@@ -28,7 +30,7 @@ class GuardResult(dict[str, Any]):
 
     @classmethod
     def of(cls, trace: Trace) -> GuardResult:
-        """Read a trace."""
+        """Return the result that a trace describes."""
         last = trace.attempts[-1]
         passed = last.verdict == "passed"
         told = ("name", "finding", "score", "label", "passed", "cause")
@@ -49,20 +51,20 @@ class GuardResult(dict[str, Any]):
 
 
 def trace_of(response: Any) -> Trace:
-    """The trace of the guarded call that gave a response.
+    """Return the trace of the guarded call that gave a response.
 
     Args:
-        response: Of a `GuardedQueryEngine` or `GuardedChatEngine`. One that streams has its trace
-            when it was read to its end.
+        response: A response of a `GuardedQueryEngine` or `GuardedChatEngine`. A stream has its
+            trace after it was read to its end.
 
     Raises:
-        DemurError: There is none.
+        DemurError: The response has no trace.
     """
     found = (getattr(response, "metadata", None) or {}).get(KEY)
     if not isinstance(found, GuardResult) or found.trace is None:
         raise DemurError(
-            "the response has no trace: expected one of a guarded engine, and of a stream all of "
-            "it, read to its end"
+            "the response has no trace: expected a response of a guarded engine; a stream has its "
+            "trace once it was read to its end"
         )
     return found.trace
 
@@ -70,17 +72,18 @@ def trace_of(response: Any) -> Trace:
 def evidence_of(
     evaluations: Iterable[Evaluation], contexts: Sequence[Document]
 ) -> list[dict[str, Any]]:
-    """The passages that decided about an answer's claims, each with its place in a node.
+    """Return the passages that decided about an answer's claims, each with its place in a node.
 
     Args:
-        evaluations: Of the answer.
-        contexts: What it was held against.
+        evaluations: The evaluations of the answer.
+        contexts: The documents that the answer was judged against.
 
     Returns:
-        For each passage `claim`, `label`, `text`; `node_id` and `ref_doc_id` of the node that holds
-        it; `start` and `end`, character offsets in the node's own text; `doc_start` and `doc_end`,
-        those in the document that the node was cut from. None where it stands in no node, or in a
-        node's metadata, or where LlamaIndex does not know where the node was cut.
+        For each passage: `claim`, `label` and `text`; `node_id` and `ref_doc_id` of the node that
+        holds it; `start` and `end`, its character offsets in the node's own text; `doc_start` and
+        `doc_end`, its offsets in the document that the node was cut from. If the passage is in no
+        node, these are all None. If it is in a node's metadata, the offsets are None. If LlamaIndex
+        does not know where the node was cut, `doc_start` and `doc_end` are None.
     """
     return [
         {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
@@ -94,7 +97,7 @@ def evidence_of(
 def _place(contexts: Sequence[Document], evidence: Evidence) -> dict[str, Any]:
     at, span = evidence.context, evidence.span
     document = contexts[at] if at is not None and at < len(contexts) else None
-    # An evaluator that retrieves for itself counts in what it found.
+    # An evaluator with its own retriever counts in that retriever's documents, not in `contexts`.
     if (
         not isinstance(document, NodeDocument)
         or document.page_content[span.start : span.end] != evidence.text

@@ -1,4 +1,4 @@
-"""Evaluators of any kind as demur's guards and handlers take them."""
+"""Adapt evaluators of any kind for demur's guards and handlers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ EvaluatorLike = BaseEvaluator | Accepted
 
 
 def adapted(given: object) -> Any:
-    """What was given as an evaluator, or a list of such, as demur takes it.
+    """Return an evaluator, or a list of evaluators, in a form that demur takes.
 
     Args:
-        given: One of demur's for LlamaIndex, of which prompts that are updated later do not count;
-            another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; anything else is
-            returned as it is, for `demur.evaluators.as_evaluator` to take or to refuse.
+        given: An evaluator of this package, whose prompts have no effect if they are updated later;
+            another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; or anything else,
+            which is returned unchanged for `demur.evaluators.as_evaluator` to take or to refuse.
     """
     if isinstance(given, (list, tuple)):
         return [adapted(one) for one in given]
@@ -50,8 +50,8 @@ def _judged_by(evaluator: BaseEvaluator) -> Runnable[Sample, Evaluation]:
 
 def _arguments(sample: Sample) -> dict[str, Any]:
     reference = {} if sample.reference is None else {"reference": sample.reference}
-    # None and not []: LlamaIndex's evaluators that need contexts complain of the one, and find that
-    # nothing supports the answer in the other.
+    # LlamaIndex's evaluators that need contexts refuse None. Given [], they would decide that
+    # nothing supports the answer.
     contexts = [document.page_content for document in sample.contexts] or None
     return {
         "query": sample.question,
@@ -62,7 +62,10 @@ def _arguments(sample: Sample) -> dict[str, Any]:
 
 
 def as_evaluation(name: str, found: EvaluationResult, usage: Usage) -> Evaluation:
-    """What an evaluator of LlamaIndex's found. An invalid result is undetermined."""
+    """Return the result of a LlamaIndex evaluator as an evaluation.
+
+    An invalid result becomes undetermined.
+    """
     score = found.score
     error: str | None = None
     if found.invalid_result:

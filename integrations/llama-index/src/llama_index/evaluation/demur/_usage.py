@@ -1,4 +1,4 @@
-"""What an LLM's response tells beside its text: tokens, why it ended, log-probabilities."""
+"""Read tokens, the finish reason and log-probabilities from an LLM's response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages.ai import UsageMetadata
 from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 
-# What providers call them, in the order: OpenAI, Anthropic, Bedrock, Gemini, Ollama.
+# The providers' names, in the order OpenAI, Anthropic, Bedrock, Gemini, Ollama.
 _INPUT = (
     *("prompt_tokens", "input_tokens", "inputTokens"),
     *("prompt_token_count", "prompt_eval_count"),
@@ -18,7 +18,7 @@ _OUTPUT = (
     *("completion_tokens", "output_tokens", "outputTokens"),
     *("candidates_token_count", "eval_count"),
 )
-# What is counted apart from these, by the name that it is added to: of Anthropic, Bedrock, Gemini.
+# Tokens that Anthropic, Bedrock and Gemini count separately, by the name that they are added to.
 _APART: Mapping[str, tuple[str, ...]] = {
     "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens"),
     "inputTokens": ("cacheWriteInputTokens", "cacheReadInputTokens"),
@@ -28,9 +28,9 @@ _ENDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
 
 def tokens_of(response: ChatResponse | CompletionResponse | None) -> UsageMetadata | None:
-    """The tokens that a response tells of, as LangChain has them; None where it tells of none.
+    """Return the tokens that a response reports, in LangChain's form, or None if it reports none.
 
-    LlamaIndex has no field for them: they stand in what the provider sent (`raw`) or in
+    LlamaIndex has no field for tokens. They are in what the provider sent (`raw`) or in
     `additional_kwargs`, under the provider's own names.
     """
     if response is None:
@@ -45,7 +45,10 @@ def tokens_of(response: ChatResponse | CompletionResponse | None) -> UsageMetada
 
 
 def metadata_of(response: ChatResponse) -> dict[str, Any]:
-    """`finish_reason` and `logprobs` of a response, in OpenAI's shape; without what it lacks."""
+    """Return `finish_reason` and `logprobs` of a response, in OpenAI's form.
+
+    A key is left out if the response has no such value.
+    """
     reason = _finish_reason(response)
     content = _logprobs(response)
     return {
@@ -58,10 +61,10 @@ def _holders(response: ChatResponse | CompletionResponse) -> Iterator[object]:
     raw = response.raw
     for name in ("usage", "usage_metadata"):
         yield _get(raw, name)
-    yield raw  # Ollama's stand beside the text
+    yield raw  # Ollama puts them beside the text
     yield response.additional_kwargs
     if isinstance(response, ChatResponse):
-        yield response.message.additional_kwargs  # of a model that only completes
+        yield response.message.additional_kwargs  # a model that only completes puts them here
 
 
 def _count(holder: object, names: tuple[str, ...]) -> int:
@@ -88,7 +91,7 @@ def _finish_reason(response: ChatResponse) -> str | None:
 
 
 def _logprobs(response: ChatResponse) -> list[dict[str, Any]]:
-    """The alternatives for each token, the one that was chosen first."""
+    """Return the chosen token at each position, with its alternatives."""
     alternatives = (
         [{"token": one.token, "logprob": one.logprob} for one in several]
         for several in response.logprobs or ()
@@ -102,5 +105,5 @@ def _first(holder: object, name: str) -> object:
 
 
 def _get(holder: object, name: str) -> Any:
-    """Of a mapping or of an object: providers' packages give both."""
+    """Return a value of a mapping or of an object, because providers' packages return both."""
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)

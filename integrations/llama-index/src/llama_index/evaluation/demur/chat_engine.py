@@ -1,4 +1,4 @@
-"""GuardedChatEngine: a chat engine whose answers are checked before anyone reads them."""
+"""Provide a chat engine whose answers are checked before anyone reads them."""
 
 from __future__ import annotations
 
@@ -46,22 +46,24 @@ History = list[ChatMessage]
 
 
 class GuardedChatEngine(BaseChatEngine):
-    """Check every answer of a chat engine, and recover when it fails.
+    """Check every answer of a chat engine, and recover when an answer fails.
 
-    It is used as the engine is. The result of a message is in the response's metadata under "demur"
-    (a `GuardResult`); contexts of an answer are the response's source nodes, and the question is
-    the message.
+    A guarded engine is used like the engine inside it. The question is the user's message. The
+    contexts of an answer are the response's source nodes. The metadata of a response has a
+    `GuardResult` under "demur".
 
-    An answer that fails is answered again by the engine: it is sent the message once more, with
-    what was wrong, the sources of that answer, and what `retriever` finds for the failed claims.
-    Neither that nor a rejected answer is part of the conversation afterwards: from then on the
-    guarded engine keeps the history itself, and gives it to the engine with each message. A message
-    whose call raised is not part of it either.
+    If an answer fails, the engine is sent the message again, with the problems, the sources of the
+    failed answer, and what the retriever of a `Retrieve` finds for the failed claims. Neither this
+    message nor a rejected answer is part of the conversation afterwards. From then on the guarded
+    engine keeps the history itself and gives it to the engine with each message. A message whose
+    call raised is not part of the conversation either.
 
-    It holds one conversation, as the engine does: one message at a time. A stream that is not read
-    to its end is no part of it. Memories that keep more than the conversation, as the secondary
-    ones of a SimpleComposableMemory do, are for engines without a guard: they keep what the engine
-    said, rejected or not, and lose all they have when a first answer fails and the engine is reset.
+    Like the engine, a guarded engine holds one conversation and takes one message at a time. A
+    stream that is not read to its end is not part of the conversation.
+
+    Do not guard an engine whose memory keeps more than the conversation, such as the secondary
+    memories of a SimpleComposableMemory. Such a memory keeps rejected answers too. It loses
+    everything it has if the first answer of a conversation fails, because the engine is then reset.
 
     Examples:
         >>> guarded = GuardedChatEngine(index.as_chat_engine(), RefCheckerEvaluator())
@@ -69,21 +71,22 @@ class GuardedChatEngine(BaseChatEngine):
 
     Args:
         chat_engine: Any chat engine.
-        on_fail: As `GuardedQueryEngine` takes it, like what is not named here. Chat engines show
-            their retrievers to nobody: name one to have what failed searched for,
+        on_fail: What to do about an answer that fails. This argument, and those not described here,
+            are as `GuardedQueryEngine` takes them. A chat engine does not show its retriever, so
+            name one to have failed claims searched for:
             `on_fail={"neutral": Retrieve(index.as_retriever()), "any": Regenerate()}`.
-        on_pass: As `GuardedQueryEngine` takes it. `chat_history` has the answer with its marks, as
-            the user has read it. Numbers begin at 1 with each answer.
-        streaming: When the text of `stream_chat` leaves. The response's `response` is the answer
-            that holds in the end.
-        conversation: Whether the conversation supports an answer too: what the user stated in it
-            ("My name is Ann."), what tools returned that stands in the history, and the source
-            nodes of earlier answers of this guarded engine. The user is a source then, and is
-            believed. Nodes are kept until `reset`, or until a message comes with a history of its
-            own.
+        on_pass: What to do to an answer that passes, as `GuardedQueryEngine` takes it.
+            `chat_history` has the answer with its marks, as the user has read it. The numbers begin
+            at 1 in each answer.
+        streaming: When the text of `stream_chat` leaves. At the end, the response's `response` is
+            the answer that holds.
+        conversation: Whether the conversation supports the answer too. The user's statements then
+            count as sources and are believed ("My name is Ann."). So do results of tools in the
+            history, and source nodes of earlier answers of this guarded engine. These nodes are
+            kept until `reset`, or until a message comes with its own history.
 
     Raises:
-        ValueError, TypeError: As `GuardedQueryEngine` does.
+        ValueError, TypeError: For the same reasons as in `GuardedQueryEngine`.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class GuardedChatEngine(BaseChatEngine):
         conversation: bool = False,
         model: LLM | BaseChatModel | str | None = None,
     ) -> None:
-        """See the class."""
+        """Make the guarded engine; the class describes the arguments."""
         if not isinstance(chat_engine, BaseChatEngine):
             raise TypeError(
                 f"expected a LlamaIndex chat engine, such as index.as_chat_engine(), got "
@@ -107,11 +110,11 @@ class GuardedChatEngine(BaseChatEngine):
             )
         self._chat_engine = chat_engine
         self._history: History | None = None
-        """The conversation, where the engine's own memory of it is not to be trusted."""
+        """The conversation, if the engine's own memory of it may be wrong."""
         self._turn: _Turn | None = None
-        """The one that is not over. The engine may remember of it what was not let through."""
+        """The turn that has not ended. The engine may remember rejected answers of it."""
         self._nodes: list[NodeWithScore] = []
-        """What the earlier answers of this conversation were given from, if that is to count."""
+        """The source nodes of earlier answers of this conversation, if they count as sources."""
         self._keeps_nodes = conversation
         self._guarding = Guarding(
             _Asks(chat_engine),
@@ -128,7 +131,7 @@ class GuardedChatEngine(BaseChatEngine):
 
     @property
     def chat_history(self) -> History:
-        """The conversation, without rejected answers, and without one that is not over."""
+        """Return the conversation without rejected answers and without an unfinished turn."""
         if self._turn is not None:
             return [*self._turn.before]
         return self._chat_engine.chat_history if self._history is None else [*self._history]
@@ -136,28 +139,33 @@ class GuardedChatEngine(BaseChatEngine):
     def reset(self) -> None:
         """Begin a new conversation."""
         self._chat_engine.reset()
-        # What the engine is still saying, it will remember.
+        # The engine will remember an answer that it is still streaming.
         self._history = None if self._turn is None else []
         self._turn = None
         self._nodes = []
 
     def chat(self, message: str, chat_history: History | None = None) -> AgentChatResponse:
-        """Answer, checked.
+        """Return a checked answer of the engine.
+
+        Args:
+            message: The user's message.
+            chat_history: The conversation before it. None: the one so far.
 
         Raises:
             AnswerRejected: No answer was let through.
             EvaluatorFailed: An evaluator could not decide, and `on_error` is "raise".
-            DemurError: The engine returned no response, or an evaluator gives no verdict.
+            DemurError: The engine returned no response, an evaluator gives no verdict, or the
+                engine's conversation cannot be read.
         """
         turn = self._begin(message, chat_history)
         with self._forgetting(turn):
             answer = self._guarding.answer(turn.ask(streams=False))
-        assert isinstance(answer, Answer)  # it may open no stream
+        assert isinstance(answer, Answer)  # `streams=False` allows no stream
         self._remember(turn, answer)
         return _response(answer)
 
     async def achat(self, message: str, chat_history: History | None = None) -> AgentChatResponse:
-        """As `chat`, natively asynchronous."""
+        """Do the same as `chat`, natively asynchronous."""
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         with self._forgetting(turn):
             answer = await self._guarding.aanswer(turn.ask(streams=False))
@@ -168,7 +176,7 @@ class GuardedChatEngine(BaseChatEngine):
     def stream_chat(
         self, message: str, chat_history: History | None = None
     ) -> StreamingAgentChatResponse:
-        """As `chat`, with the answer in pieces that were checked."""
+        """Do the same as `chat`, with the answer in checked pieces."""
         turn = self._begin(message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
@@ -183,7 +191,7 @@ class GuardedChatEngine(BaseChatEngine):
     async def astream_chat(
         self, message: str, chat_history: History | None = None
     ) -> StreamingAgentChatResponse:
-        """As `stream_chat`, natively asynchronous."""
+        """Do the same as `stream_chat`, natively asynchronous."""
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
@@ -199,9 +207,9 @@ class GuardedChatEngine(BaseChatEngine):
 
     def _begin(self, message: str, given: History | None) -> _Turn:
         before = [*(self._read_history() if given is None else given)]
-        if self._turn is not None:  # a stream that nobody has read to its end
+        if self._turn is not None:  # nobody has read its stream to the end
             self._history = self._turn.before
-        if given is not None:  # another conversation, for all that is known
+        if given is not None:  # it may be another conversation
             self._nodes = []
         own = self._history if given is None else given
         self._turn = _Turn(message, before, own, (*self._nodes,))
@@ -212,14 +220,14 @@ class GuardedChatEngine(BaseChatEngine):
             return self.chat_history
         except Exception as error:
             raise DemurError(
-                "the engine's conversation cannot be read, and so not be rid of rejected answers: "
-                f"{error} Give the engine a memory that lists its messages, such as Memory or "
-                "ChatMemoryBuffer."
+                "the engine's conversation cannot be read, so demur cannot keep rejected answers "
+                f"out of it: {error} Give the engine a memory that lists its messages, such as "
+                "Memory or ChatMemoryBuffer."
             ) from error
 
     @contextmanager
     def _forgetting(self, turn: _Turn) -> Iterator[None]:
-        """Forget a turn that raises: the engine's memory may hold what was rejected."""
+        """Forget a turn that raises, because the engine's memory may hold a rejected answer."""
         try:
             yield
         except BaseException:
@@ -227,9 +235,15 @@ class GuardedChatEngine(BaseChatEngine):
             raise
 
     def _remember(self, turn: _Turn, answer: Answer | None) -> None:
-        """Have the conversation hold the answer that left; none, if nobody read it to its end."""
+        """Add a turn to the conversation, with the answer that left.
+
+        Args:
+            turn: The turn.
+            answer: The answer. None: the call raised or nobody read the answer to its end, so the
+                turn is left out.
+        """
         if turn is not self._turn:
-            return  # over, or left behind by a later one
+            return  # it has ended, or a later turn has begun
         self._turn = None
         if answer is None:
             self._history = turn.before
@@ -237,7 +251,7 @@ class GuardedChatEngine(BaseChatEngine):
         if self._keeps_nodes:
             self._nodes = distinct_nodes([*self._nodes, *answer.nodes])
         if self._history is None and answer.first and answer.reply.text == answer.text:
-            return  # the engine remembers that
+            return  # the engine's own memory is right
         user = ChatMessage(content=turn.message, role=MessageRole.USER)
         self._history = [*turn.before, user, _spoken(answer.text)]
 
@@ -272,14 +286,14 @@ class GuardedChatEngine(BaseChatEngine):
 
 @dataclass(frozen=True, eq=False)
 class _Turn:
-    """One message, and the conversation before it."""
+    """Hold a message and the conversation before it."""
 
     message: str
     before: History
     given: History | None
-    """What the engine is given as the history; None for its own memory."""
+    """The history that the engine is given. None: the engine uses its own memory."""
     nodes: Sequence[NodeWithScore] = ()
-    """What earlier answers were given from."""
+    """The source nodes of earlier answers."""
 
     def ask(self, *, streams: bool) -> Ask:
         return Ask(self.message, self, Call(may_stream=streams))
@@ -287,7 +301,7 @@ class _Turn:
 
 @dataclass(frozen=True)
 class _Asks(Asks):
-    """How a chat engine is asked."""
+    """Ask a chat engine."""
 
     engine: BaseChatEngine
 
@@ -304,7 +318,7 @@ class _Asks(Asks):
         return read(await self.engine.achat(message, history), sources)
 
     def _next(self, ask: Ask) -> tuple[str, History | None, list[NodeWithScore]]:
-        """The message, the history, and the sources that are told in the message."""
+        """Return the message, the history, and the sources that the message shows."""
         turn: _Turn = ask.given
         if ask.feedback is None:
             return turn.message, self._starting(turn.given), []
@@ -318,13 +332,13 @@ class _Asks(Asks):
         if history is None:
             return None
         if history:
-            return [*history]  # some memories keep the list, and write into it
-        self.engine.reset()  # some take an empty history for none, and look into their memory
+            return [*history]  # some memories keep the list and write into it
+        self.engine.reset()  # some engines use their memory if the history is empty
         return None
 
 
 def _said_before(ask: Ask) -> list[BaseMessage]:
-    """The conversation before a message, as demur reads it: what the user and tools said."""
+    """Return what the user and the tools said before a message, as LangChain messages."""
     turn: _Turn = ask.given
     read: list[BaseMessage] = [
         HumanMessage(message.content)
@@ -341,7 +355,10 @@ def _said_before(ask: Ask) -> list[BaseMessage]:
 
 
 def _response(answer: Answer) -> AgentChatResponse:
-    """The engine's own response where the answer is its; with the result in a copy of it."""
+    """Return the response with the answer and its result.
+
+    If the engine gave the answer, it is a copy of the engine's own response.
+    """
     given = answer.reply.response
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
@@ -355,7 +372,7 @@ def _response(answer: Answer) -> AgentChatResponse:
 
 @dataclass
 class GuardedStreamingChatResponse(StreamingAgentChatResponse):
-    """A stream of text that was checked. Its metadata is complete when it has ended."""
+    """Stream text that was checked; the metadata is complete when the stream has ended."""
 
     metadata: dict[str, Any] = field(default_factory=dict)
     end: InitVar[End | None] = None
@@ -366,12 +383,12 @@ class GuardedStreamingChatResponse(StreamingAgentChatResponse):
 
     @property
     def response_gen(self) -> Generator[str, None, None]:
-        """The text in pieces. `response` is then the answer that holds."""
+        """Yield the text in pieces. At the end, `response` is the answer that holds."""
         yield from super().response_gen
         self._conclude()
 
     async def async_response_gen(self) -> AsyncGenerator[str, None]:
-        """As `response_gen`, natively asynchronous."""
+        """Do the same as `response_gen`, natively asynchronous."""
         async for piece in super().async_response_gen():
             yield piece
         self._conclude()

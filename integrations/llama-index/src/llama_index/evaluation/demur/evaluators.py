@@ -1,4 +1,4 @@
-"""demur's evaluators as LlamaIndex's: FEWL, Reverse Validation, RefChecker."""
+"""Provide demur's evaluators as LlamaIndex evaluators: RefChecker, Reverse Validation, FEWL."""
 
 from __future__ import annotations
 
@@ -41,29 +41,30 @@ _REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
 
 
 class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
-    """Split an answer into claims and label each against its contexts (arXiv 2405.14486).
+    """Split an answer into claims, and label each claim against the contexts (arXiv 2405.14486).
 
-    `score` is the entailed share of the claims, in [0, 1]. `passing` is whether the aggregation
-    gives Entailment: with "strict", the default, whether every claim is entailed; with "soft",
-    whether the score reaches `threshold`. `evaluation.claims` has each claim, its label and its
-    evidence. See `demur.RefChecker`.
+    `score` is the share of the claims that the contexts entail, in [0, 1]. `passing` is whether the
+    answer's label is Entailment. With aggregation="strict", the default, every claim must be
+    entailed. With "soft", `score` must reach `threshold`. `evaluation.claims` has each claim with
+    its label and its evidence. `demur.RefChecker` describes the method.
 
     Examples:
         >>> evaluator = RefCheckerEvaluator(llm)
         >>> evaluator.evaluate_response(query, query_engine.query(query)).passing
 
     Args:
-        llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
+        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`. None:
             `Settings.llm`.
-        retriever: For answers without contexts; it may be one of LlamaIndex's.
+        retriever: A retriever of LlamaIndex, or a Runnable from a query to documents. It is asked
+            for answers without contexts.
 
-    The other options are those of `demur.RefChecker`.
+    The other arguments are those of `demur.RefChecker`.
 
     Raises:
-        ValueError, TypeError, DemurError: As `demur.RefChecker` does.
+        ValueError, TypeError, DemurError: For the same reasons as in `demur.RefChecker`.
     """
 
-    _further = frozenset({"question"})  # which its core gives to all of them
+    _further = frozenset({"question"})  # `demur.RefChecker` gives the question to every prompt
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes the arguments."""
         super().__init__(
             RefChecker(
                 as_chat_model(llm),
@@ -99,22 +100,22 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
 
 
 class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
-    """Judge an answer about one entity by whether a model finds back from it to the entity.
+    """Judge an answer about one entity by whether a model can find the entity from the answer.
 
-    `passing` is whether it does. `score` is 1 where the entity was found and 0 where it was not;
-    with variant="em" it is the share of requirements, in [0, 1], that the found entity meets, which
-    has to reach `threshold`. No contexts are read. `metadata={"entity": ...}` of a call names the
-    entity. See `demur.ReverseValidation`.
+    `passing` is whether the model finds the entity. `score` is 1 if it does, else 0. With
+    variant="em", `score` is the share of the requirements that the found entity meets, in [0, 1],
+    and must reach `threshold`. Contexts are not read. `metadata={"entity": ...}` in a call names
+    the entity. `demur.ReverseValidation` describes the method.
 
     Args:
-        llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
+        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`. None:
             `Settings.llm`.
-        validator: As `llm`; None: the same.
+        validator: The model that looks for the entity, in the same forms. None: the same model.
 
-    The other options are those of `demur.ReverseValidation`.
+    The other arguments are those of `demur.ReverseValidation`.
 
     Raises:
-        ValueError, TypeError, DemurError: As `demur.ReverseValidation` does.
+        ValueError, TypeError, DemurError: For the same reasons as in `demur.ReverseValidation`.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes the arguments."""
         super().__init__(
             ReverseValidation(
                 as_chat_model(llm),
@@ -149,20 +150,22 @@ class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
 class FEWLEvaluator(HallucinationEvaluator[FEWL]):
     """Score an answer by reference models, without a gold answer (arXiv 2402.10412).
 
-    `score` is within (-0.5, 0.5) for total variation; higher is better, and scores of other models
-    or options are not comparable. `passing` is whether it reaches `threshold`, and None without
-    one. No contexts are read, and a query is needed. See `demur.FEWL`.
+    `score` is within (-0.5, 0.5) for the total variation divergence; higher is better. Scores of
+    other models or options cannot be compared. `passing` is whether `score` reaches `threshold`,
+    and None without a threshold. Contexts are not read, and a query is needed. `demur.FEWL`
+    describes the method.
 
     Args:
-        llm: Who answers the query too: a LlamaIndex LLM, a LangChain chat model or a name for
-            `demur.resolve_model`, which gives several answers; or a list of them, which give one
-            each. None: `Settings.llm`.
-        generator: As `llm`, but not a list; None: the first of them.
+        llm: The reference models, which answer the query too. Give a LlamaIndex LLM, a LangChain
+            chat model, or a name for `demur.resolve_model`: this model gives several answers. Or
+            give a list of them: each model gives one answer. None: `Settings.llm`.
+        generator: The model that writes the wrong answers and their corrections, in the same forms
+            but not as a list. None: the first reference model.
 
-    The other options are those of `demur.FEWL`.
+    The other arguments are those of `demur.FEWL`.
 
     Raises:
-        ValueError, TypeError, DemurError: As `demur.FEWL` does.
+        ValueError, TypeError, DemurError: For the same reasons as in `demur.FEWL`.
     """
 
     def __init__(
@@ -190,7 +193,7 @@ class FEWLEvaluator(HallucinationEvaluator[FEWL]):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes the arguments."""
         models = (
             [as_chat_model(one) for one in llm]
             if isinstance(llm, (list, tuple))

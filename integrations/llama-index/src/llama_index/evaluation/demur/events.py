@@ -1,7 +1,7 @@
-"""What guarded engines tell LlamaIndex's dispatcher, for any event handler to hear.
+"""Define the events that guarded engines send to LlamaIndex's dispatcher.
 
-The fields hold no text that was not let through. The trace of a guarded call has all of that; it is
-no field, so that handlers that write events down leave it out.
+The fields hold no text that was not let through. The trace of a guarded call has that text too, so
+it is not a field: handlers that write events down leave it out.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from demur.guard import Trace
 class _Event(BaseEvent):
     @classmethod
     def class_name(cls) -> str:
-        """Its name in logs."""
+        """Return the name of the event in logs."""
         return f"Demur{cls.__name__}"
 
 
 class EvaluationEvent(_Event):
-    """An evaluator judged an answer of a guarded engine."""
+    """Report that an evaluator judged an answer of a guarded engine."""
 
     attempt: int
-    """Which answer, from 1."""
+    """The number of the answer, from 1."""
     name: str
-    """The evaluator's name."""
+    """The name of the evaluator."""
     finding: str
-    """What it says, in a word: see `demur.schema.Finding`."""
+    """The result in a word, a `demur.schema.Finding`."""
     score: float | None
     label: str | None
     passed: bool | None
     cause: str | None
-    """Of one that could not decide the errors of calls that failed, class and status."""
+    """If the evaluator could not decide: the errors of failed calls, each with class and status."""
 
 
 class DecisionEvent(_Event):
-    """A guarded engine decided what to do about a rejected answer."""
+    """Report what a guarded engine does about a rejected answer."""
 
     attempt: int
-    """Which answer, from 1."""
+    """The number of the answer, from 1."""
     verdict: str
     action: str
     """The recovery: "retrieve", "regenerate", "repair", "strip" or "cite"."""
@@ -49,37 +49,38 @@ class DecisionEvent(_Event):
 
 
 class ReplaceEvent(_Event):
-    """Of the text that a guarded engine has streamed, only the first characters still hold."""
+    """Report that only the beginning of the text that a guarded engine has streamed still holds."""
 
     keep: int
-    """How many."""
+    """The number of characters that still hold."""
 
 
 class OutcomeEvent(_Event):
-    """A guarded call came to its end; the engine returns or raises next."""
+    """Report that a guarded call has ended; the engine returns or raises next."""
 
     outcome: str
     reason: str
     limit: str | None
     attempts: int
     refusal: str | None
-    """The text, if a refusal took the answer's place."""
+    """The text of the refusal, if one took the answer's place."""
     claims: list[dict[str, Any]]
-    """What a delivered answer says: `text`, `label`, `start`, `end`, `path`."""
+    """The claims of a delivered answer: `text`, `label`, `start`, `end`, `path`."""
     evidence: list[dict[str, Any]]
-    """What it rests on: see the event `demur.outcome` in docs/guard.md."""
+    """The evidence for a delivered answer, as in the event `demur.outcome` in docs/guard.md."""
     citations: list[dict[str, Any]]
-    """The citations in it, if the engine has `on_pass=Cite()`: the fields of `Citation`."""
+    """The citations in a delivered answer, if the engine has `on_pass=Cite()`: the fields of
+    `Citation`."""
     _trace: Trace = PrivateAttr()
 
     def __init__(self, trace: Trace, **fields: Any) -> None:
-        """`trace` is of the whole call; `fields` are the event's."""
+        """Make an event of the trace of the whole call, and the event's fields."""
         super().__init__(**fields)
         self._trace = trace
 
     @property
     def trace(self) -> Trace:
-        """Every attempt and what was found of it, rejected answers too."""
+        """Return the trace: every attempt with its evaluations, rejected answers too."""
         return self._trace
 
 

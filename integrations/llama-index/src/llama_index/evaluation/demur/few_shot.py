@@ -1,4 +1,4 @@
-"""Few-shot examples for LlamaIndex's prompts: near questions, with the answers FEWL thinks best."""
+"""Provide few-shot examples for LlamaIndex's prompts: near questions with FEWL's best answers."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from demur import ExampleStore, FEWLExampleSelector
 
 _VARIABLES = {"question", "answer"}
 _STAND_IN = "What?"
-"""The question where LlamaIndex measures a prompt without one: with examples it is longer."""
+"""The question when LlamaIndex measures a prompt without one. Without any examples, the prompt
+would be measured too short."""
 
 
 @dataclass(frozen=True)
 class FEWLExamples:
-    r"""Write the few-shot examples of a prompt, for its `function_mappings`.
+    r"""Write the few-shot examples of a prompt, as one of its `function_mappings`.
 
-    v1, section 5.1, as `FEWLExampleSelector` has it: of the past questions nearest to the new one,
-    the answers with the highest score, the most relevant first. What the store holds serves prompts
-    of LangChain and of LlamaIndex alike.
+    The examples are those of `FEWLExampleSelector` (v1, section 5.1): among the past questions
+    nearest to the new one, the answers with the highest scores, the most relevant example first.
+    One store serves prompts of LangChain and of LlamaIndex.
 
-    Works in `PromptTemplate`, `ChatPromptTemplate` and `RichPromptTemplate`, also as the
-    `text_qa_template` of a query engine. These put a function's text in as it is, so that braces
-    in an answer stay what they are: leave the selector's `escape_braces` off.
+    It works in `PromptTemplate`, `ChatPromptTemplate` and `RichPromptTemplate`, and as part of a
+    query engine's `text_qa_template`. These templates insert the text of a function unchanged, so
+    braces in an answer need no escaping: leave the selector's `escape_braces` off.
 
-    LlamaIndex formats prompts synchronously, in asynchronous calls too, and several times for an
-    answer. Each time the question is embedded and searched for: some milliseconds with the default
-    embedding and a store in a folder, in which the running loop waits.
+    LlamaIndex formats prompts synchronously, in asynchronous calls too, and several times for one
+    answer. Each time, the question is embedded and searched for. With the default embedding and a
+    store in a folder, this takes some milliseconds, during which the event loop waits.
 
-    Copies are this object itself, since `get_prompts` copies what it returns, and the store is
-    shared. It can be pickled where the store can: in a folder or on a server.
+    A copy is this object itself, because `get_prompts` copies what it returns, and the store must
+    stay shared. The object can be pickled if its store can: a store in a folder or on a server.
 
     Examples:
         >>> template = PromptTemplate(
@@ -41,15 +42,15 @@ class FEWLExamples:
         >>> engine = index.as_query_engine(text_qa_template=template)
 
     Args:
-        source: What selects the examples, or the store that they are selected from, with the
-            selector's defaults.
-        question_key: The prompt's variable that holds the question: "query_str" in LlamaIndex's
-            own prompts.
-        example_template: How one example reads, with `{question}` and `{answer}`.
-        separator: What stands between two.
+        source: The selector of the examples; or a store, from which a selector with default
+            arguments selects.
+        question_key: The prompt's variable that holds the question: "query_str" in LlamaIndex's own
+            prompts.
+        example_template: The text of one example, with `{question}` and `{answer}`.
+        separator: The text between two examples.
 
     Raises:
-        TypeError: `source` is neither, or another argument is no text.
+        TypeError: `source` is neither a selector nor a store, or another argument is not a text.
         ValueError: `example_template` has other variables, or the selector escapes braces.
     """
 
@@ -81,25 +82,26 @@ class FEWLExamples:
 
     @property
     def selector(self) -> FEWLExampleSelector:
-        """What selects the examples."""
+        """Return the selector of the examples."""
         if isinstance(self.source, FEWLExampleSelector):
             return self.source
         return FEWLExampleSelector(self.source)
 
     def __call__(self, **variables: Any) -> str:
-        """The examples for a prompt's variables, as text.
+        """Return the examples for a prompt's variables, as text.
 
         Args:
-            **variables: All that the prompt is given, of which the question alone is read. An
-                empty one, as in a prompt that is measured, has examples that fit any question.
+            **variables: All variables of the prompt, of which only the question is read. For an
+                empty question, as in a prompt that is measured, examples for any question are
+                returned.
 
         Returns:
-            The examples, the most relevant first; "" where there is none and the selector has
+            The examples, the most relevant first; "" if there is none and the selector has
             `on_empty="none"`.
 
         Raises:
             ValueError: There is no question under `question_key`.
-            DemurError: There is nothing to select; another scorer's scores count in the store
+            DemurError: The store has nothing to select; another scorer's scores count in the store
                 (`rescore`); or Chroma failed.
         """
         question = variables.get(self.question_key)
@@ -112,7 +114,7 @@ class FEWLExamples:
                 "question_key"
             )
         selector = self.selector
-        # The selector may have a key of its own, for prompts of LangChain's.
+        # The selector may have its own key, for prompts of LangChain.
         examples = selector.select_examples({selector.question_key or "question": question})
         return self.separator.join(
             format_string(self.example_template, **example) for example in examples
@@ -120,7 +122,7 @@ class FEWLExamples:
 
     @property
     def __name__(self) -> str:
-        """What stands for the function where LlamaIndex writes a prompt as JSON."""
+        """Return the name that LlamaIndex writes for the function in a prompt's JSON."""
         return "FEWLExamples"
 
     def __copy__(self) -> FEWLExamples:

@@ -1,4 +1,4 @@
-"""ScoreEventHandler: answers scored in the background, out of LlamaIndex's events."""
+"""Provide a handler that scores answers in the background, from LlamaIndex's events."""
 
 from __future__ import annotations
 
@@ -46,35 +46,37 @@ from llama_index.evaluation.demur.events import OutcomeEvent
 _log = logging.getLogger("demur.observe")
 
 _MOST_OPEN = 10_000
-"""Queries under way at a time; of more, the oldest are given up."""
+"""The most queries under way at a time. Beyond it, the oldest query is given up."""
 
 _outermost: ContextVar[str | None] = ContextVar("demur_outermost_query", default=None)
-"""The span of the outermost query in whose context this runs; of one that is over, maybe."""
+"""The span of the outermost query in whose context the code runs. That query may have ended."""
 
 
 class ScoreEventHandler(BaseEventHandler):
-    """Score what LlamaIndex's dispatcher tells of answers, in the background, and write it down.
+    """Score the answers that LlamaIndex's dispatcher reports, in the background, and record them.
 
-    It takes note of every outermost query (`QueryStartEvent`, `QueryEndEvent`): question, answer,
-    source nodes, and what the models cost that were called meanwhile. Threads of its own have the
-    answer scored. It never raises into the application and, with `on_full="drop"`, never holds it
-    up. What a `GuardedQueryEngine` or a `GuardedChatEngine` finds (`OutcomeEvent`) is recorded as
-    it was found. It is not scored again, and neither are the answers of engines around it and of
-    the engine inside. What demur's evaluators query is left out.
+    The handler notes every outermost query (`QueryStartEvent`, `QueryEndEvent`): the question, the
+    answer, the source nodes, and what the models cost that were called during the query. Its own
+    threads score the answer. It never raises into the application and, with `on_full="drop"`, never
+    delays it.
 
-    What a stream says is told by no event: the handler follows the response's `response_gen`, and
-    has the answer scored when somebody has read it to its end. A stream that is left before has no
-    answer, and one that nobody begins to read is not counted.
+    What a `GuardedQueryEngine` or `GuardedChatEngine` finds (`OutcomeEvent`) is recorded as it is,
+    without scoring it again. Answers of an engine around a guarded engine, or inside one, are not
+    scored either. Queries that demur's evaluators make are left out.
 
-    It hears nothing of these, and does not score them:
+    No event has the text of a stream, so the handler follows the response's `response_gen`. It
+    scores the answer when somebody has read the stream to its end. A stream that is left earlier
+    has no answer, and a stream that nobody begins to read is not counted.
 
-    - chat engines, which tell no event that has the message;
-    - engines with a `query` of their own that tells no event, such as `CustomQueryEngine`;
-    - agents that are workflows.
+    The handler gets no event about these, and does not score them:
 
-    A guard tells all of them: `GuardedChatEngine(engine, evaluator, on_fail=Annotate(note=""))`
-    judges each answer, changes none, and tells the handler what it found. Or the application hands
-    the response to an evaluator's `evaluate_response`.
+    - chat engines, because no event of theirs has the message
+    - engines whose own `query` sends no event, such as `CustomQueryEngine`
+    - agents that are workflows
+
+    A guard around a chat engine or query engine reports to the handler. With the arguments
+    `on_fail=Annotate(note="")`, it judges each answer and changes none. Or give the response to an
+    evaluator's `evaluate_response`.
 
     Examples:
         >>> handler = ScoreEventHandler(RefCheckerEvaluator(), sink="scores.sqlite")
@@ -83,22 +85,23 @@ class ScoreEventHandler(BaseEventHandler):
         >>> handler.flush(60)
 
     Args:
-        evaluators: Ours, other evaluators of LlamaIndex, or Runnables and functions from `Sample`
-            to `Evaluation`; with a threshold or without. With none, only what guarded engines find
-            is recorded.
-        sink: Where records go, as `demur.ScoreCallbackHandler` takes it, like what is not named
-            here.
-        sample_rate: The share of runs to record, in [0, 1]. Which ones is decided by the span's id,
-            so that all handlers choose the same.
-        on_full: What becomes of a run for which there is no room: "drop", it is counted and not
-            scored; "block", whoever asked the engine waits. LlamaIndex calls handlers where the
-            engine runs, so in asyncio the whole loop waits then, until the handler's threads have
-            made room.
-        tags: Record only runs that have one of these keys among their `instrument_tags`; one, or
-            several. A record has the keys as its tags, and in its metadata the values.
+        evaluators: Evaluators of this package, other evaluators of LlamaIndex, or Runnables and
+            functions from `Sample` to `Evaluation`. They need no threshold. With no evaluators,
+            only what guarded engines find is recorded.
+        sink: Where the records go. This argument, and those not described here, are as
+            `demur.ScoreCallbackHandler` takes them.
+        sample_rate: The share of runs to record, in [0, 1]. The span's id decides which runs, so
+            all handlers choose the same ones.
+        on_full: What to do with a run when the queue is full. "drop": the run is counted, but not
+            scored. "block": the caller of the engine waits. LlamaIndex calls handlers where the
+            engine runs, so under asyncio the whole event loop waits until the handler's threads
+            have made room.
+        tags: One or more keys. Only runs that have one of them among their `instrument_tags` are
+            recorded. A record has the keys of its run as tags, and the values in its metadata.
 
     Raises:
-        ValueError, TypeError, DemurError, MissingExtraError: As `demur.ScoreCallbackHandler` does.
+        ValueError, TypeError, DemurError, MissingExtraError: For the same reasons as in
+            `demur.ScoreCallbackHandler`.
     """
 
     _recorder: Recorder = PrivateAttr()
@@ -108,7 +111,7 @@ class ScoreEventHandler(BaseEventHandler):
     """The outermost queries that are under way, by their spans."""
     _tally: Tally = PrivateAttr(default_factory=Tally)
     _lock: Any = PrivateAttr(default_factory=lock)
-    """For the tally."""
+    """The lock of the tally."""
 
     def __init__(
         self,
@@ -122,7 +125,7 @@ class ScoreEventHandler(BaseEventHandler):
         tags: str | Sequence[str] = (),
         fallback: str | Path | None = None,
     ) -> None:
-        """See the class."""
+        """Make the handler; the class describes the arguments."""
         super().__init__()
         if not 0 <= sample_rate <= 1:
             raise ValueError(f"sample_rate must be in [0, 1], got {sample_rate}")
@@ -140,34 +143,42 @@ class ScoreEventHandler(BaseEventHandler):
 
     @classmethod
     def class_name(cls) -> str:
-        """Its name in LlamaIndex."""
+        """Return the name of the handler in LlamaIndex."""
         return "ScoreEventHandler"
 
     @property
     def counts(self) -> RunCounts:
-        """What became of the runs so far. A run counts when it is over."""
+        """Return what happened to the runs so far. A run counts when it has ended."""
         return self._recorder.counts(self._tally)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """As `demur.ScoreCallbackHandler.flush`: whether all that ended before is recorded."""
+        """Wait until ended runs are recorded, as `demur.ScoreCallbackHandler.flush` does.
+
+        Returns:
+            Whether all of them are recorded.
+        """
         return self._recorder.flush(timeout)
 
     def close(self, timeout: float | None = None) -> bool:
-        """As `demur.ScoreCallbackHandler.close`: whether all that was taken in is recorded."""
+        """Record what is queued and stop, as `demur.ScoreCallbackHandler.close` does.
+
+        Returns:
+            Whether all accepted runs are recorded.
+        """
         return self._recorder.close(timeout)
 
     def __copy__(self) -> Self:
-        """Itself: what is under way cannot be copied."""
+        """Return this handler itself: runs that are under way cannot be copied."""
         return self
 
     def __deepcopy__(self, memo: Any = None) -> Self:
-        """Itself."""
+        """Return this handler itself."""
         return self
 
-    # --- What is heard -------------------------------------------------------------------------
+    # --- Events --------------------------------------------------------------------------------
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        """Take note of an event. Never raises."""
+        """Take note of an event. It never raises."""
         if is_judging() or is_scoring():
             return
         with _logged():
@@ -183,14 +194,14 @@ class ScoreEventHandler(BaseEventHandler):
                 query.meter.note(event)
 
     def _around(self) -> _Query | None:
-        """The outermost query in which this runs, if it is under way."""
+        """Return the outermost query in which the code runs, or None if it is not under way."""
         return self._open.get(_outermost.get() or "")
 
     def _starts(self, event: QueryStartEvent) -> None:
         span = event.span_id
-        # Where a second handler hears the event, the first has set the variable.
+        # If a second handler hears the event, the first one has already set the variable.
         inside = _outermost.get() != span and self._around() is not None
-        if span is None or inside or is_metered():  # inside a guard's engine the guard tells
+        if span is None or inside or is_metered():  # inside a guarded engine, the guard reports
             return
         _outermost.set(span)
         self._open.setdefault(span, _Query(span, event.tags))
@@ -207,7 +218,7 @@ class ScoreEventHandler(BaseEventHandler):
 
     def _ends(self, event: QueryEndEvent) -> None:
         query = self._close(event.span_id)
-        # What a guard lets through when it is read is told by the guard.
+        # A guard reports its own streams.
         if query is None or is_guarded(event.response):
             return
         question = event.query if isinstance(event.query, str) else event.query.query_str
@@ -215,7 +226,7 @@ class ScoreEventHandler(BaseEventHandler):
         try:
             reply = read(response)
             contexts = as_documents(reply.nodes)
-        except Exception as error:  # nodes and models of a user's own may raise anything
+        except Exception as error:  # a user's own nodes and models may raise anything
             self._over(query, _unreadable(question, error))
             return
         if reply.text is not None:
@@ -224,7 +235,7 @@ class ScoreEventHandler(BaseEventHandler):
         reading = Reading(response)
 
         def told(text: str | None) -> None:
-            with _logged():  # it is called in the reader's own code
+            with _logged():  # it runs in the code of whoever reads the stream
                 try:
                     said = None if text is None else Said(question, text + reading.end(), contexts)
                 except Exception as error:  # as above
@@ -237,7 +248,10 @@ class ScoreEventHandler(BaseEventHandler):
 
     @contextmanager
     def _inside(self, query: _Query) -> Iterator[None]:
-        """While a stream is read, for which the engine may call its models only now."""
+        """Note the query as under way while its stream is read.
+
+        The engine may call its models only then.
+        """
         before = _outermost.get()
         self._open[query.span] = query
         _outermost.set(query.span)
@@ -255,10 +269,16 @@ class ScoreEventHandler(BaseEventHandler):
             query.root, query.meter = around.root, around.meter
         self._over(query, Said(), event.trace)
 
-    # --- What is over --------------------------------------------------------------------------
+    # --- Ended runs ----------------------------------------------------------------------------
 
     def _over(self, query: _Query, said: Said | None, trace: Trace | None = None) -> None:
-        """Have a run scored, or recorded. Without anything said it has no answer."""
+        """Queue an ended run, to be scored or recorded.
+
+        Args:
+            query: The run.
+            said: The question and the answer. None: the run has no answer.
+            trace: The trace of the guard that made the answer, if any.
+        """
         if query.guarded or (self._tags and self._tags.isdisjoint(query.tags)):
             return
         sampled = self._samples(query.root)
@@ -275,7 +295,7 @@ class ScoreEventHandler(BaseEventHandler):
 
 
 class _Query:
-    """An outermost query, or the call of a guard."""
+    """Hold what is known of an outermost query, or of a guarded call."""
 
     def __init__(self, span: str, tags: Mapping[str, Any]) -> None:
         self.span = span
@@ -283,13 +303,13 @@ class _Query:
         """The span of the outermost query around it."""
         self.tags = tags
         self.guarded = False
-        """Whether a guard inside has told what came of it: there is nothing to add."""
+        """Whether a guard inside has reported the result, so that nothing is left to record."""
         self.meter = Meter()
         self._started = time.monotonic()
         self._current = current_span_ids()
 
     def about(self, trace: Trace | None) -> About:
-        """What a record says of it, whatever was found of its answer."""
+        """Return the fields of a record that do not depend on its evaluations."""
         seconds = time.monotonic() - self._started if trace is None else trace.seconds
         return About(
             id=self.span,
@@ -315,16 +335,17 @@ def _unreadable(question: str, error: Exception) -> Said:
 def _logged() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # what it says may quote an answer
-        _log.error("demur could not follow an event of LlamaIndex's: %s", type(error).__name__)
+    except Exception as error:  # its message may quote an answer, so it is not logged
+        _log.error("demur could not handle an event of LlamaIndex: %s", type(error).__name__)
 
 
-# --- Streams, which somebody else reads -----------------------------------------------------------
+# --- Streams that somebody else reads -------------------------------------------------------------
 
 Take = Callable[[Any], str]
-"""From a piece to the text in it."""
+"""A function from a piece of a stream to the text in it."""
 Told = Callable[[str | None], None]
-"""Is told the text of a stream that was read to its end; None of one that was not."""
+"""A function that is called with the text of a stream that was read to its end, or with None if the
+stream was not."""
 Inside = Callable[[], AbstractContextManager[None]]
 _END = object()
 
@@ -333,7 +354,7 @@ def _followed(stream: Any, take: Take, inside: Inside, told: Told) -> Generator[
     text, pieces = "", iter(stream)
     try:
         while True:
-            with inside():  # not around what the reader does in between
+            with inside():  # only around the engine's work, not the reader's
                 piece = next(pieces, _END)
             if piece is _END:
                 break

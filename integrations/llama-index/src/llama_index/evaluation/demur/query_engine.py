@@ -1,4 +1,4 @@
-"""GuardedQueryEngine: a query engine whose answers are checked before anyone reads them."""
+"""Provide a query engine whose answers are checked before anyone reads them."""
 
 from __future__ import annotations
 
@@ -48,27 +48,28 @@ from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 
 class GuardedQueryEngine(BaseQueryEngine):
-    """Check every answer of a query engine, and recover when it fails.
+    """Check every answer of a query engine, and recover when an answer fails.
 
-    It is asked as the engine is, and returns what the engine returns: a response whose metadata
-    holds a `GuardResult` under "demur". The contexts of an answer are the response's source nodes,
-    as LlamaIndex shows them to a model.
+    A guarded engine takes the same queries as the engine inside it and returns the same responses.
+    The metadata of a response has a `GuardResult` under "demur". The contexts of an answer are the
+    response's source nodes, as LlamaIndex shows them to a model.
 
-    An answer that fails is answered again by the engine itself: from the nodes that it had and
-    those that its retriever finds for the claims that failed (`engine.retrieve` and
-    `engine.synthesize`), told what was wrong. An engine that has not got these methods is queried
-    again, with what was wrong after the question; its retriever still searches for the question.
-    Where no answer passes, the response is a refusal.
+    If an answer fails, the engine itself answers again, and is told what was wrong. It answers from
+    the nodes that it had, and from the nodes that its retriever finds for the failed claims
+    (`engine.retrieve` and `engine.synthesize`). An engine without `synthesize` is queried again,
+    with the problems and the nodes after the question. Its retriever then still searches for the
+    question alone. An engine without `retrieve` gets no further nodes. If no answer passes, the
+    response is a refusal.
 
-    Of an engine that streams, the response is a stream, which is checked as it is read; its
-    metadata is there when it has ended. A structured answer leaves a stream as JSON, when all of it
-    is there.
+    If the engine streams, the response is a stream, and the answer is checked while the stream is
+    read. The metadata is complete when the stream has ended. A structured answer leaves a stream as
+    JSON, in one piece at the end.
 
-    Engines of engines count what the engines inside have said among their source nodes
-    (SubQuestionQueryEngine, MultiStepQueryEngine): an answer that repeats it has support in it.
-    Guard the engines inside, or those too.
+    Some engines ask other engines (SubQuestionQueryEngine, MultiStepQueryEngine). The answers of
+    the inner engines are among the source nodes, so they support an answer that repeats them. Guard
+    the inner engines too, or only them.
 
-    It can be pickled where the engine can, and the evaluators and recoveries that it was given.
+    A guarded engine can be pickled if the engine, the evaluators and the recoveries can be pickled.
 
     Examples:
         >>> guarded = GuardedQueryEngine(index.as_query_engine(), RefCheckerEvaluator())
@@ -77,32 +78,33 @@ class GuardedQueryEngine(BaseQueryEngine):
 
     Args:
         query_engine: Any query engine.
-        evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own. All are run
-            on every answer, side by side.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, like what is not
-            named here; with LLMs and retrievers of LlamaIndex too: `Repair(llm)`,
-            `Retrieve(index.as_retriever())`. The `tell` of a `Regenerate` makes of the query and
-            the `Feedback` the query that the engine is asked next; without one, the engine answers
-            again as told above. None: what fails for want of support is searched for by the
-            engine's own retriever.
-        on_pass: What is done to an answer that passes. `Cite()`: each supported sentence has the
-            number of the node that it rests on, [1] for `response.source_nodes[0]`. A node that is
-            cited says in its metadata, under "demur", what is quoted from it. The result has the
-            `citations`. `Cite(form)`: "footnotes" or "links" in place of numbers, or "list", which
-            leaves the text as it is. None: nothing is done.
-        streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
-            "sentence": each sentence when it was, for which every evaluator must judge claims. If
-            a later sentence fails, what corrects the answer follows after a blank line, and a
-            `ReplaceEvent` says how much of the text before still holds; `get_response()` has the
-            answer that does.
-        model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
+        evaluators: One or more evaluators: those of this package, other evaluators of LlamaIndex,
+            or demur's own. All of them judge every answer, at the same time.
+        on_fail: What to do about an answer that fails. This argument, and those not described here,
+            are as `demur.Guard` takes them. Recoveries also take LLMs and retrievers of LlamaIndex:
+            `Repair(llm)`, `Retrieve(index.as_retriever())`. The `tell` of a `Regenerate` takes the
+            query and the `Feedback`, and returns the engine's next query; without a `tell`, the
+            engine answers again as described above. None: the engine's own retriever is asked about
+            claims that lack support.
+        on_pass: What to do to an answer that passes. With `Cite()`, each supported sentence gets
+            the number of the node that supports it: [1] for `response.source_nodes[0]`. The
+            metadata of a cited node has the quotes under "demur", and the `GuardResult` has the
+            `citations`. `Cite(form)` takes another form: "footnotes", "links", or "list", which
+            leaves the text unchanged. None: the answer leaves unchanged.
+        streaming: When the text of a stream leaves. "buffer": after the whole answer was checked.
+            "sentence": each sentence leaves as soon as it was checked, which needs evaluators that
+            all judge claims. If a later sentence fails, the correction follows after a blank line,
+            and a `ReplaceEvent` says how much of the text before it still holds. `get_response()`
+            returns the answer that holds.
+        model: A shorter form of `on_fail`: an LLM, a LangChain chat model, or a name for
             `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
-        callback_manager: LlamaIndex's; None for the engine's.
+        callback_manager: A callback manager of LlamaIndex. None: the engine's own.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given; `on_pass` is `Cite("blocks")`.
-        TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
+        ValueError: There is no evaluator, or an evaluator has no threshold; an argument is out of
+            its range; `on_fail` and `model` are both given; or `on_pass` is `Cite("blocks")`.
+        TypeError: A value is not an engine, an evaluator, an LLM, a retriever or a recovery where
+            one is expected.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         model: LLM | BaseChatModel | str | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        """See the class."""
+        """Make the guarded engine; the class describes the arguments."""
         if not isinstance(query_engine, BaseQueryEngine):
             raise TypeError(
                 f"expected a LlamaIndex query engine, such as index.as_query_engine(), got "
@@ -140,22 +142,22 @@ class GuardedQueryEngine(BaseQueryEngine):
         )
 
     def get_prompts(self) -> PromptDictType:
-        """The engine's prompts, under its own names."""
+        """Return the engine's prompts, under its own names."""
         return self._query_engine.get_prompts()
 
     def update_prompts(self, prompts_dict: PromptDictType) -> None:
-        """Give the engine other prompts."""
+        """Replace prompts of the engine."""
         self._query_engine.update_prompts(prompts_dict)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """What the engine retrieves."""
+        """Return the nodes that the engine retrieves for a query."""
         return self._query_engine.retrieve(query_bundle)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        """Answer, checked.
+        """Return a checked answer of the engine.
 
         Raises:
             AnswerRejected: No answer was let through.
@@ -182,13 +184,13 @@ class GuardedQueryEngine(BaseQueryEngine):
 
 @dataclass(frozen=True)
 class _Asks(Asks):
-    """How a query engine is asked."""
+    """Ask a query engine."""
 
     engine: BaseQueryEngine
 
     @property
     def retriever(self) -> Runnable[str, Any] | None:
-        """The engine's own, if it shows one."""
+        """Return the engine's own retriever, or None if the engine does not show one."""
         if not _overrides(self.engine, "retrieve"):
             return None
         name = f"{type(self.engine).__name__}.retrieve"
@@ -198,7 +200,7 @@ class _Asks(Asks):
         return as_documents(self.engine.retrieve(QueryBundle(query)))
 
     async def _aretrieve(self, query: str) -> Sequence[Any]:
-        # No method of every engine; those that have it retrieve in the loop.
+        # Only some engines have `aretrieve`. It retrieves in the running event loop.
         aretrieve = getattr(self.engine, "aretrieve", None)
         if aretrieve is None:
             return await asyncio.to_thread(self._retrieve, query)
@@ -207,7 +209,7 @@ class _Asks(Asks):
     def ask(self, ask: Ask) -> Reply:
         if self._synthesizes(ask):
             bundle, sources = self._next(ask, shown=False)
-            with suppress(NotImplementedError):  # of an engine inside this one
+            with suppress(NotImplementedError):  # raised by an engine inside this one
                 return read(self.engine.synthesize(bundle, sources))
         bundle, sources = self._next(ask, shown=True)
         return read(self.engine.query(bundle), sources)
@@ -221,12 +223,17 @@ class _Asks(Asks):
         return read(await self.engine.aquery(bundle), sources)
 
     def _synthesizes(self, ask: Ask) -> bool:
-        """Whether the engine is given the nodes, and does not look for them."""
+        """Return whether the engine is to answer from given nodes, without a search."""
         again = ask.feedback is not None and ask.tell is None
         return again and _overrides(self.engine, "synthesize", "asynthesize")
 
     def _next(self, ask: Ask, *, shown: bool) -> tuple[QueryBundle, list[NodeWithScore]]:
-        """What to query, which shows the nodes that are known before or not, and those nodes."""
+        """Return the query for this attempt, and the nodes that are known from earlier attempts.
+
+        Args:
+            ask: What to ask.
+            shown: Whether the text of the query shows these nodes.
+        """
         bundle: QueryBundle = ask.given
         if ask.feedback is None:
             return bundle, []
@@ -240,7 +247,7 @@ class _Asks(Asks):
 
 
 def _overrides(engine: BaseQueryEngine, *methods: str) -> bool:
-    """Whether an engine has these, which the base class has only to refuse."""
+    """Return whether an engine has these methods, which the base class only refuses."""
     return all(
         getattr(type(engine), method) is not getattr(BaseQueryEngine, method) for method in methods
     )
@@ -251,10 +258,10 @@ def _ask(bundle: QueryBundle) -> Ask:
 
 
 def _response(answer: Answer) -> RESPONSE_TYPE:
-    """The engine's own response where the answer is its; with the result in a copy of it.
+    """Return the response with the answer and its result.
 
-    An answer that was repaired or trimmed is of the engine's class of structured answers, if that
-    takes its values.
+    If the engine gave the answer, it is a copy of the engine's own response. If a structured answer
+    was repaired or trimmed, it has the engine's class, unless that class refuses the values.
     """
     given: RESPONSE_TYPE = answer.reply.response
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
@@ -278,7 +285,7 @@ def _response(answer: Answer) -> RESPONSE_TYPE:
 
 @dataclass
 class GuardedStreamingResponse(StreamingResponse):
-    """A stream of text that was checked. Its metadata is complete when it has ended."""
+    """Stream text that was checked; the metadata is complete when the stream has ended."""
 
     end: InitVar[End | None] = None
 
@@ -286,10 +293,10 @@ class GuardedStreamingResponse(StreamingResponse):
         self._end = end
 
     def get_response(self) -> Response:
-        """The answer that holds at the end, where that is not all that was streamed.
+        """Return the answer that holds at the end; it may differ from the text that was streamed.
 
         Raises:
-            DemurError: There is none, since the stream has failed or was left before.
+            DemurError: No answer holds, because the stream failed or was not read to its end.
         """
         whole = _final(super().get_response(), self._end)
         self.response_txt = whole.response
@@ -301,7 +308,7 @@ class GuardedStreamingResponse(StreamingResponse):
 
 @dataclass
 class GuardedAsyncStreamingResponse(AsyncStreamingResponse):
-    """As `GuardedStreamingResponse`, natively asynchronous."""
+    """Do the same as `GuardedStreamingResponse`, natively asynchronous."""
 
     end: InitVar[End | None] = None
 
@@ -310,7 +317,7 @@ class GuardedAsyncStreamingResponse(AsyncStreamingResponse):
         self._end = end
 
     async def get_response(self) -> Response:
-        """As that of `GuardedStreamingResponse`."""
+        """Do the same as `GuardedStreamingResponse.get_response`."""
         return _final(await super().get_response(), self._end)
 
     async def _yield_response(self) -> AsyncGenerator[str, None]:
@@ -329,6 +336,6 @@ def _final(whole: Response, end: End | None) -> Response:
         return whole
     if end.text is None:
         raise DemurError(
-            "the stream has failed, or was left before its end: no answer holds. Query again"
+            "no answer holds, because the stream failed or was not read to its end: query again"
         )
     return replace(whole, response=end.text)
