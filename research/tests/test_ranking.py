@@ -144,7 +144,7 @@ def test_tau_b_by_hand() -> None:
         (lambda: rank_models({"x": []}), "got none of 0"),
         (lambda: rank_models({"x": [0.1]}, {"y": 0.1}), "truth: expected the models x, got y"),
         (lambda: rank_models({"x": [0.1]}, {"x": nan}), "finite numbers"),
-        (lambda: kendall_tau([1, 2], [1]), "as many finite numbers"),
+        (lambda: kendall_tau([1, 2], [1]), "finite numbers that are equally long"),
     ],
 )
 def test_bad_input_is_refused_with_the_reason(call: Callable[[], object], message: str) -> None:

@@ -1,7 +1,7 @@
-"""The laboratory: published experiments repeated, and the judges measured on public data.
+"""Repeat published experiments, and measure demur's judges on public data sets.
 
-It stands beside demur and is no part of it: demur never imports it. It comes in by the faces of
-demur's rooms, but for `demur.evaluators`, of which it imports modules from within: it replays the
-stages of the methods one by one. Of the command line it shares the exit codes, the tables and the
-bars (`demur.cli.console`, `demur.cli.progress`). The data sets are not part of it.
+demur never imports this package. The package imports demur's rooms by their faces, with one
+exception: it imports modules inside `demur.evaluators`, because it replays the stages of the
+methods one by one. It takes exit codes, tables and progress bars from demur's command line
+(`demur.cli.console`, `demur.cli.progress`). The data sets are not part of the package.
 """

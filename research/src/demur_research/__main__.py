@@ -1,9 +1,9 @@
-"""The entry of `demur-bench`."""
+"""Start `demur-bench`."""
 
 import os
 
-# The same delimiters around judged texts in every run: a small model answers a little otherwise
-# when they change. They are chosen when demur is imported.
+# Judged texts stand between the same delimiters in every run, because other delimiters change a
+# small model's answers a little. demur chooses them when it is imported.
 os.environ.setdefault("DEMUR_SECRET", "demur-bench")
 
 from demur.__main__ import run_as_process

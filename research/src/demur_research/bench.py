@@ -1,4 +1,4 @@
-"""A table: what it is made from, what is measured, and its rows beside the paper's figures."""
+"""Define a table: what it is made from, its rows, and the paper's figures beside them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Report = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and of how much."""
+"""A callable that hears of progress: the name of the work, the items done, and the items in all."""
 
 
 def place(seed: int, text: str) -> bytes:
-    """What sorts items into an order that the seed decides, whatever other items there are.
+    """Return a sort key for a text, which only the seed and the text decide.
 
-    So a smaller choice of the first ones is part of a larger one.
+    Other items do not change the order, so a smaller choice of first items is part of a larger one.
     """
     return hashlib.sha256(f"{seed}:{text}".encode()).digest()
 
 
 @dataclass(frozen=True)
 class Done(Generic[R]):
-    """What came of one piece of work, and what it cost."""
+    """Hold the result of one piece of work, and what the work cost."""
 
     value: R
     spent: Spent
@@ -46,24 +46,27 @@ class Done(Generic[R]):
 
 @dataclass(frozen=True)
 class Bench:
-    """What a table is made with. Every call of a model goes through its recording."""
+    """Hold what a table is made with: data, models and options. Every model call is recorded."""
 
     read: Callable[[str], Reading]
-    """From a data set's name to its rows."""
+    """A function from a data set's name to its rows."""
     recording: Recording
     model_name: str = "local"
     limit: int | None = None
-    """So many items of each kind; None: as many as the table wants."""
+    """The greatest number of items of each kind; None: as many as the table wants."""
     at_once: int = 1
-    """Items under way at a time. Measure seconds with one."""
+    """The number of items that are worked on at the same time. Measure seconds with 1."""
     seed: int = 0
-    """Of every choice and every bootstrap."""
+    """The seed of every choice and every bootstrap."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The table's own options."""
+    """The values of the table's own options, by their names."""
     report: Report = lambda what, done, total: None
 
     def model_of(self, name: str) -> BaseChatModel:
-        """The recorded chat model of a name, as `demur.resolve_model` takes it.
+        """Return the recorded chat model of a name.
+
+        Args:
+            name: The name, as `demur.resolve_model` takes it.
 
         Raises:
             ValueError: The name is unknown, or the recording holds another model under it.
@@ -72,23 +75,23 @@ class Bench:
 
     @cached_property
     def model(self) -> BaseChatModel:
-        """The model that `--model` names."""
+        """Return the recorded chat model that `--model` names."""
         return self.model_of(self.model_name)
 
     @cached_property
     def embedding(self) -> Embeddings:
-        """The embedded MiniLM, its vectors recorded."""
+        """Return the embedded MiniLM, which records its vectors."""
         return self.recording.embedding(MiniLM, f"MiniLM {MINILM.sha256}")
 
     def names(
         self, option: str, known: Collection[str], default: Iterable[str] | None = None
     ) -> list[str]:
-        """What one of the table's own options names, apart by commas; each once.
+        """Return the names that one of the table's own options gives, each once.
 
         Args:
-            option: The option.
-            known: What can be named.
-            default: What is meant where the option is not given; None: all that is known.
+            option: The option. Its value has names with commas between them.
+            known: The names that are allowed.
+            default: The names to return if the option is not given; None: all known names.
 
         Raises:
             ValueError: A name is not known.
@@ -102,10 +105,14 @@ class Bench:
         return [*dict.fromkeys(found)]
 
     def number(self, option: str, default: int) -> int:
-        """What one of the table's own options says: a whole number of at least 1.
+        """Return the whole number of at least 1 that one of the table's own options gives.
+
+        Args:
+            option: The option.
+            default: The number to return if the option is not given.
 
         Raises:
-            ValueError: It says something else.
+            ValueError: The value is not a whole number of at least 1.
         """
         said = self.options.get(option, str(default))
         if not (said.isdecimal() and int(said)):
@@ -115,30 +122,30 @@ class Bench:
     def each(
         self, what: str, items: Sequence[T], work: Callable[[T, RunnableConfig], R]
     ) -> list[Done[R]]:
-        """Do a piece of work for each item, and say what each cost.
+        """Do a piece of work for each item, and measure what each one cost.
 
         Args:
-            what: What the progress calls it.
-            items: What is worked on.
-            work: Is given an item, and the config to invoke models and evaluators with: what is
-                called without it is not counted.
+            what: The name of the work in the progress.
+            items: The items to work on.
+            work: Does the work. It gets an item, and the config to invoke models and evaluators
+                with. A call without this config is not counted.
 
         Returns:
-            In the order of the items.
+            The results, in the order of the items.
         """
 
         def one(at: int) -> tuple[int, Done[R]]:
             meter = Meter()
-            # In an account of its own an item shares no call with others that are under way:
-            # else its cost would hang on which these are, and a replay would find another.
+            # Each item has its own account, so that it shares no call with other items at work.
+            # Otherwise its cost would depend on those items, and a replay would differ.
             with within_scope(Scope(Account())):
                 value = work(items[at], {"callbacks": [meter]})
             return at, Done(value, meter.spent)
 
         found: dict[int, Done[R]] = {}
         self.report(what, 0, len(items))
-        # The first by itself: what is found out once for all, such as a model's bias to labels, is
-        # then paid for once, however many are under way afterwards.
+        # The first item runs alone. Calls that are made once for all items, such as those that
+        # measure a model's bias to labels, are then paid for once, however many items follow.
         every = range(len(items))
         for part in (every[:1], every[1:]):
             for at, done in as_completed(one, part, self.at_once):
@@ -149,7 +156,7 @@ class Bench:
     def judged(
         self, what: str, evaluator: Evaluator, samples: Sequence[Sample]
     ) -> list[Done[Evaluation]]:
-        """Have an evaluator judge samples."""
+        """Have an evaluator judge samples, and measure what each evaluation cost."""
         return self.each(what, samples, lambda sample, config: evaluator.invoke(sample, config))
 
 
@@ -158,18 +165,18 @@ class Bench:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its 95 % interval, and what the paper has there."""
+    """Hold a number with its 95 % interval, and the paper's figure for it."""
 
     value: float | None
-    """None where it is undefined: nothing was counted."""
+    """The number; None where it is undefined because nothing was counted."""
     low: float | None = None
     high: float | None = None
     paper: str = ""
-    """As the paper prints it, with the model that it is of where there are several."""
+    """The paper's figure, as printed there. It names its model where the paper has several."""
 
     @classmethod
     def of_share(cls, share: Share, paper: str = "") -> Figure:
-        """A share in percent, with Wilson's interval."""
+        """Return a share in percent, with Wilson's interval."""
         if share.value is None or share.interval is None:
             return cls(None, paper=paper)
         low, high = share.interval
@@ -178,69 +185,71 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table."""
+    """Hold a row of a table."""
 
     name: str
     figures: tuple[Figure | None, ...]
-    """One for each column; None: the row has none there."""
+    """A figure for each column; None where the row has no figure."""
     items: int | None = None
-    """How many its figures are of."""
+    """The number of items that the figures are of."""
     undetermined: int = 0
-    """Items that nothing could be decided on: not in the figures."""
+    """The number of items that could not be decided. The figures leave them out."""
     spent: Spent | None = None
-    """What an item cost on the mean; None where no model is asked or that was not recorded."""
+    """The mean cost of an item; None where no model is asked, or where its cost was not
+    recorded."""
     floor: bool = False
-    """Whether it is a trivial one, which knows nothing."""
+    """Whether the row is of a trivial rule, which knows nothing."""
 
 
 def mean_cost(done: Sequence[Done[Any]]) -> Spent | None:
-    """What a piece of work cost on the mean; None of none, and where no model was called."""
+    """Return the mean cost of a piece of work, or None if no model was called."""
     spent = total(one.spent for one in done)
     return spent / len(done) if spent.calls else None
 
 
 @dataclass(frozen=True)
 class Column:
-    """What the figures under each other are."""
+    """Describe the figures of one column."""
 
     head: str
-    """With the unit, such as "F1, %"."""
+    """The heading with the unit, such as "F1, %"."""
     digits: int = 1
-    """Behind the point."""
+    """The number of decimal places."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a table comes to."""
+    """Hold the columns, rows and notes of a table."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    """What was counted, left out or differs: a line each."""
+    """One line each: what was counted, what was left out, or what differs from the paper."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure of a source, or one of our own, that can be run."""
+    """Describe a table or figure that can be run: one of a source, or one of demur's own."""
 
     name: str
     """The command, such as "fewl-v1-table-1"."""
     source: str
-    """Where it stands, such as "FEWL, version 1, Table 1"; "demur" for one of our own."""
+    """The place of the table, such as "FEWL, version 1, Table 1"; "demur" for a table of demur's
+    own."""
     what: str
-    """What it shows, in a sentence."""
+    """What the table shows, in a sentence."""
     sets: tuple[str, ...]
-    """The names of its data sets; none for texts of our own."""
+    """The names of its data sets; empty if it uses demur's own texts."""
     make: Callable[[Bench], Result]
     asks: bool = True
-    """Whether it asks a model."""
+    """Whether the table asks a model."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Its own options, each with what it means and its default."""
+    """The table's own options by their names, each with its meaning and its default."""
 
 
 @dataclass(frozen=True)
 class NotRun:
-    """A table or figure of a source that cannot be run, and why."""
+    """Describe a table or figure of a source that cannot be run, and say why."""
 
     source: str
     what: str

@@ -1,7 +1,7 @@
-"""How well decisions find answers that are hallucinated: F1, precision, recall, in percent.
+"""Measure how well decisions find hallucinated answers: F1, precision and recall, in percent.
 
-A method rejects an answer or lets it through; what it should reject are the hallucinated ones
-(arXiv 2310.06498, section 5). Intervals are bootstrap intervals of 95 %, resampled by answer.
+A method rejects an answer or lets it through. It should reject the hallucinated answers (arXiv
+2310.06498, section 5). Intervals are bootstrap intervals of 95 %, resampled by answer.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from numpy.typing import NDArray
 from demur_research.bench import Figure
 from demur_research.resampling import Floats, drawn_alone, figure
 
-# Each a numerator and a denominator, as weights of four counts: right and passed, right and
-# rejected, hallucinated and passed, hallucinated and rejected.
+# Each figure is a numerator and a denominator, as weights of four counts: right and passed, right
+# and rejected, hallucinated and passed, hallucinated and rejected.
 _F1 = ((0, 0, 0, 2), (0, 1, 1, 2))
 _PRECISION = ((0, 0, 0, 1), (0, 1, 0, 1))
 _RECALL = ((0, 0, 0, 1), (0, 0, 1, 1))
 
 
 class Detection(NamedTuple):
-    """The figures of a method. A figure has no value where its denominator is 0."""
+    """Hold the figures of a method. A figure has no value where its denominator is 0."""
 
     f1: Figure
     precision: Figure
-    """Of the answers that the method rejects, those that are hallucinated."""
+    """The share of the rejected answers that are hallucinated."""
     recall: Figure
-    """Of the hallucinated answers, those that the method rejects."""
+    """The share of the hallucinated answers that are rejected."""
 
 
 def detection(wrong: Sequence[bool], rejected: Sequence[bool], seed: int = 0) -> Detection:
-    """The figures of a method's decisions.
+    """Return the figures of a method's decisions.
 
     Args:
-        wrong: For each answer, whether it is hallucinated.
-        rejected: For each answer, whether the method rejects it.
-        seed: Of the bootstrap.
+        wrong: Whether each answer is hallucinated.
+        rejected: Whether the method rejects each answer.
+        seed: The seed of the bootstrap.
 
     Raises:
-        ValueError: The two differ in length.
+        ValueError: The two sequences differ in length.
     """
     counts, drawn = _counts(_cells(wrong, rejected), 4, seed)
     return Detection(
@@ -52,21 +52,21 @@ def detection(wrong: Sequence[bool], rejected: Sequence[bool], seed: int = 0) ->
 def f1_difference(
     wrong: Sequence[bool], first: Sequence[bool], second: Sequence[bool], seed: int = 0
 ) -> Figure:
-    """By how much the F1 of one method exceeds another's on the same answers.
+    """Return by how much the F1 of one method exceeds another method's on the same answers.
 
-    The interval is that of the difference: answers are drawn for both methods together.
+    The interval is that of the difference: the bootstrap draws answers for both methods together.
 
     Args:
-        wrong: For each answer, whether it is hallucinated.
-        first: For each answer, whether the one method rejects it.
-        second: Whether the other does.
-        seed: Of the bootstrap.
+        wrong: Whether each answer is hallucinated.
+        first: Whether the first method rejects each answer.
+        second: Whether the second method rejects each answer.
+        seed: The seed of the bootstrap.
 
     Returns:
         The difference in points, in [-100, 100].
 
     Raises:
-        ValueError: They differ in length.
+        ValueError: The sequences differ in length.
     """
     cells = _cells(wrong, first) + 4 * _cells(wrong, second)
     counts, drawn = _counts(cells, 16, seed)
@@ -74,7 +74,7 @@ def f1_difference(
 
 
 def _cells(wrong: Sequence[bool], rejected: Sequence[bool]) -> NDArray[np.int64]:
-    """The place of each answer among the four counts."""
+    """Return the place of each answer among the four counts."""
     if len(wrong) != len(rejected):
         raise ValueError(
             f"expected as many decisions as answers, got {len(rejected)} for {len(wrong)}"
@@ -83,18 +83,21 @@ def _cells(wrong: Sequence[bool], rejected: Sequence[bool]) -> NDArray[np.int64]
 
 
 def _counts(cells: NDArray[np.int64], kinds: int, seed: int) -> tuple[Floats, Floats]:
-    """How often each kind is there, of shape (1, kinds), and in draws, (draws, kinds)."""
+    """Count each kind: once over all answers, of shape (1, kinds), and in draws, (draws, kinds)."""
     each = np.eye(kinds)[cells]
     return each.sum(axis=0, keepdims=True), drawn_alone(len(cells), seed) @ each
 
 
 def _of(ratio: tuple[tuple[int, ...], tuple[int, ...]], counts: Floats) -> Floats:
-    """A ratio of each row of counts, in percent; NaN, only in here, where it is undefined."""
+    """Return a ratio of each row of counts, in percent; NaN where it is undefined.
+
+    NaN stays in this module: `figure` turns it into a figure without a value.
+    """
     above, below = (counts @ np.array(weights, dtype=np.float64) for weights in ratio)
     with np.errstate(invalid="ignore"):
         return np.asarray(100 * above / below)
 
 
 def _difference(counts: Floats) -> Floats:
-    both = counts.reshape(-1, 4, 4)  # second, first
+    both = counts.reshape(-1, 4, 4)  # axis 1: the second method's cell; axis 2: the first's
     return _of(_F1, both.sum(axis=1)) - _of(_F1, both.sum(axis=2))

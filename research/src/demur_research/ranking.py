@@ -1,11 +1,11 @@
-"""What FEWL's papers read off scores: models ranked, two models compared.
+"""Compute what FEWL's papers read from scores: rankings of models, and comparisons of two models.
 
-Any score will do of which more is better, as for `demur.evaluators.preference`. A score that is
-None is undetermined; it is left out where it would be compared, and counted, never replaced.
-Intervals are percentile bootstrap intervals of 95 %, resampled by question.
+Any score works for which higher is better, as in `demur.evaluators.preference`. A score of None is
+undetermined. It is left out of comparisons and counted; no number takes its place. Intervals are
+percentile bootstrap intervals of 95 %, resampled by question.
 
-For multiple choice (version 1, Table 4) score the text of the chosen option, not its letter: the
-references answer in words.
+For multiple choice (version 1, Table 4), score the text of the chosen option and not its letter,
+because the references answer in words.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from demur_research.resampling import drawn_alone, mean
 
 
 def tqa_metric(correct: Sequence[float], incorrect: Sequence[float]) -> float:
-    """How true an answer is by labelled answers (version 1, section 4.3, sample-level ranking).
+    """Return how true an answer is by labelled answers (version 1, section 4.3).
+
+    The paper uses this metric for the ranking of samples.
 
     Args:
-        correct: Its similarities to the correct answers, in [0, 1], at least one.
-        incorrect: Its similarities to the incorrect answers, in [0, 1], at least one.
+        correct: Similarities of the answer to the correct answers, in [0, 1], at least one.
+        incorrect: Similarities of the answer to the incorrect answers, in [0, 1], at least one.
 
     Returns:
         The highest of the first less the highest of the second, in [-1, 1].
@@ -44,12 +46,13 @@ def tqa_metric(correct: Sequence[float], incorrect: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class PairwiseAgreement:
-    """How often a metric decides between two models' answers as the truth does."""
+    """Describe how often a metric decides between two models' answers as the truth does."""
 
     preference: Preference
-    """A win: the metric scores the truer answer higher."""
+    """The comparisons. A win: the metric scores the truer answer higher."""
     undecided: int
-    """Questions left out, since the truth holds both answers equally true."""
+    """The number of questions that are left out because the truth rates both answers equally
+    true."""
 
 
 def pairwise_agreement(
@@ -59,13 +62,13 @@ def pairwise_agreement(
 
     Args:
         first: The metric's scores of the first model's answers, one per question.
-        second: Those of the second model's answers.
-        truth_first: How true the first model's answers are, see `tqa_metric`.
+        second: The metric's scores of the second model's answers.
+        truth_first: How true the first model's answers are (see `tqa_metric`).
         truth_second: How true the second model's answers are.
-        seed: Of the bootstrap.
+        seed: The seed of the bootstrap.
 
     Raises:
-        ValueError: They are not equally many, or a score is not a finite number.
+        ValueError: The sequences differ in length, or a score is not a finite number.
     """
     columns = {
         "first": as_column(first, "first"),
@@ -76,7 +79,8 @@ def pairwise_agreement(
     same_length(columns)
     a, b, true_a, true_b = columns.values()
     better, worse = np.where(true_a > true_b, (a, b), (b, a))
-    better[np.isnan(true_a) | np.isnan(true_b)] = np.nan  # missing, which is not undecided
+    # A question without a truth counts as missing and not as undecided.
+    better[np.isnan(true_a) | np.isnan(true_b)] = np.nan
     decided = true_a != true_b
     return PairwiseAgreement(
         preference=compared(better[decided], worse[decided], seed),
@@ -86,31 +90,32 @@ def pairwise_agreement(
 
 @dataclass(frozen=True)
 class RankedModel:
-    """A model's place by its mean score over a data set."""
+    """Describe a model's place in a ranking by the mean score over a data set."""
 
     model: str
     rank: int
-    """1 for the highest mean; equal means share a rank, and the next one is skipped."""
+    """The rank, 1 for the highest mean. Equal means share a rank, and the next rank is skipped."""
     mean: float
     interval: Interval
-    """Of the mean."""
+    """The interval of the mean."""
     missing: int
-    """Questions for which this model's score is undetermined."""
+    """The number of questions for which this model's score is undetermined."""
 
 
 @dataclass(frozen=True)
 class ModelRanking:
-    """Models ranked over a data set, highest first."""
+    """Describe a ranking of models over a data set, highest first."""
 
     models: tuple[RankedModel, ...]
     questions: int
-    """Questions that the means are over: those for which every model has a score."""
+    """The number of questions that the means are over: those for which every model has a score."""
     left_out: int
-    """Questions for which at least one model has none."""
+    """The number of questions for which at least one model has no score."""
     tau: float | None
-    """Kendall's tau-b to the given truth, in [-1, 1]; None without a truth, or undefined."""
+    """Kendall's tau-b to the given truth, in [-1, 1]; None if no truth is given or tau is
+    undefined."""
     tau_interval: Interval | None
-    """None where tau is None, or undefined in a resample."""
+    """The interval of tau; None where tau is None, or is undefined in a resample."""
 
 
 def rank_models(
@@ -118,12 +123,13 @@ def rank_models(
 ) -> ModelRanking:
     """Rank models by their mean score (version 1, Table 4; version 2, Table 3).
 
-    The means are over the same questions for all models, lest one be ranked by easier ones.
+    The means of all models are over the same questions, so that no model gains by easier questions.
 
     Args:
-        scores: Per model the scores of its answers, one per question, in the same order.
-        truth: Per model how true its answers are, such as its accuracy; more is better.
-        seed: Of the bootstrap.
+        scores: The scores of each model's answers, one per question, in the same order of
+            questions.
+        truth: How true each model's answers are, such as its accuracy; higher is better.
+        seed: The seed of the bootstrap.
 
     Raises:
         ValueError: The models are not scored on equally many questions, there is no question for
@@ -177,22 +183,24 @@ def rank_models(
 
 
 def kendall_tau(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Kendall's tau-b, which allows for ties.
+    """Return Kendall's tau-b of two lists of numbers, which allows for ties.
 
     Args:
         first: One finite number per item.
         second: One finite number per item, in the same order.
 
     Returns:
-        A number in [-1, 1]; None when it is undefined, all items being equal in one of the two.
+        A number in [-1, 1]; None when tau is undefined because all items are equal in one of the
+        lists.
 
     Raises:
-        ValueError: They are not equally many, or a number is not finite.
+        ValueError: The lists differ in length, or a number is not finite.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or not np.isfinite([a, b]).all():
         raise ValueError(
-            f"expected two lists of as many finite numbers, got the shapes {a.shape} and {b.shape}"
+            "expected two lists of finite numbers that are equally long, got the shapes "
+            f"{a.shape} and {b.shape}"
         )
     signs_a, signs_b = np.sign(np.subtract.outer(a, a)), np.sign(np.subtract.outer(b, b))
     untied = np.sum(signs_a != 0) * np.sum(signs_b != 0)

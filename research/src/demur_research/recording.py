@@ -1,12 +1,13 @@
-"""A recording: every call of a model and what came of it, in one file that grows.
+"""Record every model call and its reply in one file that grows.
 
-A recording is of JSON lines: the models that were asked, each under the name that the user gives
-it; the calls, with prompt, options, reply and seconds; and the vectors of an embedding model. What
-is in it is not asked again, so a table goes on where it was stopped, and is worked out without any
-model from a recording that is whole. A file whose name ends in ".gz" is only read.
+A recording has JSON lines: the models, each under the name that the user gives it; the calls, with
+prompt, options, reply and seconds; and the vectors of an embedding model. A recorded call is not
+made again. So a table goes on where it was stopped, and a complete recording gives the table
+without any model. A file whose name ends in ".gz" can only be read.
 
-A line is in the file as soon as its reply is there. One process writes at a time. A last line that
-a killed one left torn is cut off by the next one that writes, and passed over by one that reads.
+A line is in the file as soon as its reply arrives. One process writes at a time. If a process is
+killed, the last line may be torn: the next process that writes cuts it off, and one that only reads
+ignores it.
 """
 
 from __future__ import annotations
@@ -47,18 +48,22 @@ from demur_research.recording_file import (
 T = TypeVar("T")
 
 SECONDS = "recorded_seconds"
-"""Where a reply's `response_metadata` says how long it took when it was recorded."""
+"""The key in a reply's `response_metadata` of the seconds that the recorded call took."""
 
 
 class Recording:
-    """The lines of a recording in memory, and its file. Made by `open_recording`."""
+    """Hold the lines of a recording in memory, and write new ones to its file.
+
+    Use `open_recording` to make one.
+    """
 
     def __init__(self, path: Path, writes: bool) -> None:
         self.path, self.writes = path, writes
         self.cut = 0
-        """Bytes of a torn last line that were cut off, or passed over."""
+        """The bytes of a torn last line that were cut off or ignored."""
         self.lacking: set[str] = set()
-        """The keys of what was asked for, is not recorded, and could not be asked of a model."""
+        """The keys of calls and vectors that were asked for, are not recorded, and had no model to
+        ask."""
         self.models: dict[str, ModelLine] = {}
         self.calls: dict[str, CallLine] = {}
         self.vectors: dict[str, VectorLine] = {}
@@ -75,10 +80,10 @@ class Recording:
             self.vectors[line.key] = line
 
     def append(self, *lines: AnyLine) -> None:
-        """Write lines, and take them into memory.
+        """Write lines to the file, and take them into memory.
 
         Raises:
-            DemurError: They could not be written.
+            DemurError: The lines could not be written.
         """
         text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
         with self._lock:
@@ -86,14 +91,21 @@ class Recording:
                 write(self.path, text.encode())
             except OSError as error:
                 why = cannot("write", self.path, error)
-                raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
+                raise DemurError(
+                    f"{why}. Earlier replies are kept. Solve this, and run the same command again: "
+                    "it goes on from there"
+                ) from error
             for line in lines:
                 self.note(line)
 
     def call(self, key: str, ask: Callable[[], CallLine]) -> CallLine:
-        """Return the recorded call of a key, which is asked for and recorded if there is none.
+        """Return the recorded call of a key; if there is none, make the call and record it.
 
-        Equal calls at a time are asked once: the others wait for its end.
+        Equal calls at the same time are made once: the others wait for its end.
+
+        Args:
+            key: The key of the call.
+            ask: Makes the call.
         """
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
@@ -103,14 +115,15 @@ class Recording:
             return self.calls[key]
 
     def model(self, name: str, made: Callable[[str], BaseChatModel] | None) -> RecordedChat:
-        """The chat model of a name: the recorded replies, and where they end the model itself.
+        """Return the chat model of a name, which replies from the recording as far as it goes.
 
         Args:
-            name: What the user calls it.
-            made: Makes the model of a name. None: only recorded replies are given.
+            name: The user's name for the model.
+            made: Makes the model of a name, which is asked where no reply is recorded. None: only
+                recorded replies are given.
 
         Raises:
-            ValueError: Another model is recorded under the name, or, without `made`, none.
+            ValueError: Another model is recorded under the name, or no model is, without `made`.
         """
         known = self.models.get(name)
         if made is None or not self.writes:
@@ -118,7 +131,7 @@ class Recording:
                 names = ", ".join(self.models) or "none"
                 raise ValueError(
                     f"{self.path} holds no replies of the model {name!r} (it holds: {names}): "
-                    "--model names one of these, or record first, without --replay"
+                    "name one of these with --model, or record first, without --replay"
                 )
             return RecordedChat(recording=self, told=known)
         inner = made(name)
@@ -133,17 +146,17 @@ class Recording:
         return RecordedChat(recording=self, told=told, inner=inner)
 
     def embedding(self, inner: Callable[[], Embeddings], name: str) -> RecordedEmbeddings:
-        """An embedding model whose vectors are recorded.
+        """Return an embedding model whose vectors are recorded.
 
         Args:
-            inner: Makes the model; only called for a text whose vector is missing.
-            name: What tells its vectors from others'.
+            inner: Makes the model. It is called only for a text whose vector is missing.
+            name: Identifies the vectors: other vectors need another name.
         """
         return RecordedEmbeddings(self, inner, name)
 
 
 class RecordedChat(BaseChatModel):
-    """A chat model that gives the recorded reply to a prompt, and asks and records otherwise."""
+    """Give the recorded reply to a prompt; if there is none, ask the model and record its reply."""
 
     recording: Any
     told: ModelLine
@@ -151,7 +164,7 @@ class RecordedChat(BaseChatModel):
 
     @property
     def call_policy(self) -> CallPolicy:
-        """The model's own; recorded replies take no time."""
+        """Return the model's own call policy, or the default one if there is no model."""
         own = getattr(self.inner, "call_policy", None)
         return own if isinstance(own, CallPolicy) else CallPolicy()
 
@@ -159,9 +172,10 @@ class RecordedChat(BaseChatModel):
     def _llm_type(self) -> str:
         return self.told.kind
 
-    # The model's, since its replies are those of the model. It has no attribute `fingerprint`, by
-    # which demur would take what an earlier process measured of the local model, and ask nothing:
-    # the recording would lack those calls, and could be replayed on that machine only.
+    # The fingerprint is the model's, because the replies are the model's. It must not be an
+    # attribute `fingerprint`: by that, demur would reuse what an earlier process measured of the
+    # local model, without a call. The recording would then lack those calls, and could be replayed
+    # on that machine only.
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
         return {"fingerprint": self.told.fingerprint}
@@ -185,11 +199,11 @@ class RecordedChat(BaseChatModel):
             self.recording.lacking.add(key)
             raise DemurError(
                 f"{self.recording.path} holds no reply of {self.told.name} to this prompt: record "
-                "it, without --replay, with the data, the options and the version of demur that "
-                "are meant"
+                "it without --replay, or replay with the data, the options and the version of "
+                "demur of the recording"
             )
         started = time.monotonic()
-        # A run of its own would be counted beside this one.
+        # Callbacks of the inner call would count it a second time.
         reply = self.inner.invoke(messages, {"callbacks": []}, **options)
         return CallLine(
             key=key,
@@ -202,7 +216,7 @@ class RecordedChat(BaseChatModel):
 
 
 class RecordedEmbeddings(Embeddings):
-    """Vectors from a recording; of texts that it lacks, from the model, which are then recorded."""
+    """Give the recorded vectors of texts; compute and record those that are missing."""
 
     def __init__(self, recording: Recording, inner: Callable[[], Embeddings], name: str) -> None:
         self._recording, self._make, self._name = recording, inner, name
@@ -211,14 +225,14 @@ class RecordedEmbeddings(Embeddings):
 
     @property
     def fingerprint(self) -> str:
-        """What tells the vectors from others'."""
+        """Return the name that identifies the vectors."""
         return self._name
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text.
+        """Return one vector per text, in the order of the texts.
 
         Raises:
-            DemurError: One is not recorded, and the recording is only read.
+            DemurError: A vector is not recorded, and the recording is only read.
         """
         keys = [_hash(self._name, text) for text in texts]
         known = self._recording.vectors
@@ -229,11 +243,11 @@ class RecordedEmbeddings(Embeddings):
         return [known[key].numbers for key in keys]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text, which is embedded as any other."""
+        """Return the vector of a query, which is embedded like any other text."""
         return self.embed_documents([text])[0]
 
     def _embed(self, lacking: Mapping[str, str]) -> None:
-        if not lacking:  # others have done it in the meantime
+        if not lacking:  # another thread has computed them in the meantime
             return
         if not self._recording.writes:
             self._recording.lacking.update(lacking)
@@ -251,15 +265,15 @@ class RecordedEmbeddings(Embeddings):
 
 @contextmanager
 def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
-    """Open a recording, or begin one.
+    """Open a recording, or begin a new one.
 
     Args:
         path: The file.
-        replay: Whether it is only read.
+        replay: Whether the file is only read.
 
     Raises:
-        ValueError: It cannot be read or written, is no recording, or is being written by another
-            process.
+        ValueError: The file cannot be read or written, is no recording, or is being written by
+            another process.
     """
     if path.suffix == ".gz" and not replay:
         raise ValueError(f"{path}: a compressed recording is only read: give --replay as well")
@@ -274,10 +288,11 @@ def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
 
 
 def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> str:
-    """What a call is known by. Several samples of one prompt are told apart by their numbers.
+    """Return the key of a call. Several samples of one prompt have keys of their own.
 
     Raises:
-        DemurError: An option cannot be written: what it is in another process would not be known.
+        DemurError: An option cannot be written as JSON, so that another process could not find the
+            call.
     """
     prompt = [
         (message.type, message.content, message.response_metadata.get("sample"))
@@ -294,6 +309,6 @@ def _hash(*parts: str) -> str:
 
 
 def _plain(value: T) -> T:
-    """As the file has it."""
+    """Return a value as the file holds it."""
     plain: T = json.loads(replace_surrogates(json.dumps(value, default=repr, ensure_ascii=False)))
     return plain

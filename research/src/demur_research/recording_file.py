@@ -1,4 +1,4 @@
-"""The lines of a recording, and the file that they are in."""
+"""Define the lines of a recording, and read and write the file that holds them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class _Line(BaseModel):
 
 
 class ModelLine(_Line):
-    """A chat model that is asked."""
+    """Describe a chat model that is asked."""
 
     line: Literal["model"] = "model"
     name: str
-    """What the user calls it."""
+    """The user's name for the model."""
     fingerprint: str
     kind: str
-    """LangChain's word for its class, by which demur knows a local model."""
+    """LangChain's name for the model's class, by which demur recognises a local model."""
 
 
 class CallLine(_Line):
-    """One call of a chat model."""
+    """Hold one call of a chat model."""
 
     line: Literal["call"] = "call"
     key: str
@@ -42,31 +42,31 @@ class CallLine(_Line):
     model: str
     """The model's name in this recording."""
     prompt: tuple[tuple[str, Any], ...]
-    """Role and content of each message."""
+    """The role and the content of each message."""
     options: dict[str, Any]
     reply: dict[str, Any]
-    """The message, as LangChain writes it."""
+    """The reply message, as LangChain serialises it."""
     seconds: float
 
 
 class VectorLine(_Line):
-    """The vector of one text."""
+    """Hold the vector of one text."""
 
     line: Literal["vector"] = "vector"
     key: str
-    """A hash of the embedding's fingerprint and the text."""
+    """A hash of the embedding model's fingerprint and the text."""
     vector: str
-    """Numbers of 32 bits, little-endian, in base64."""
+    """The 32-bit floating-point numbers, little-endian, in base64."""
 
     @classmethod
     def of(cls, key: str, numbers: Sequence[float]) -> VectorLine:
-        """Pack a vector."""
+        """Make the line of a vector."""
         packed = np.asarray(numbers, dtype="<f4").tobytes()
         return cls(key=key, vector=base64.b64encode(packed).decode())
 
     @property
     def numbers(self) -> list[float]:
-        """The vector, as 32 bits hold it."""
+        """Return the vector with the precision of 32 bits."""
         unpacked = np.frombuffer(base64.b64decode(self.vector), dtype="<f4")
         return [float(number) for number in unpacked]
 
@@ -84,9 +84,10 @@ def locked(path: Path) -> Iterator[None]:
     """Keep other processes from writing a recording.
 
     Raises:
-        ValueError: Another one writes it, or its folder is not there or cannot be written.
+        ValueError: Another process writes the file, or its folder does not exist or cannot be
+            written.
     """
-    if not path.parent.is_dir():  # the lock would make one
+    if not path.parent.is_dir():  # the lock would create the folder
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
     try:
         held = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
@@ -99,10 +100,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def read(path: Path) -> Iterator[AnyLine]:
-    """Yield the lines of a recording that are whole.
+    """Yield the complete lines of a recording.
 
     Raises:
-        ValueError: The file cannot be read, or a line is none of a recording.
+        ValueError: The file cannot be read, or a line is not a line of a recording.
     """
     whole = None if path.suffix == ".gz" else _bytes(path).count(b"\n")
     try:
@@ -121,10 +122,11 @@ def read(path: Path) -> Iterator[AnyLine]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Append to a file.
+    """Append bytes to a file.
 
     Raises:
-        OSError: It could not be written whole. A part is taken back, lest two lines run together.
+        OSError: The bytes could not all be written. A written part is removed, so that no two lines
+            run together.
     """
     with path.open("ab", buffering=0) as out:
         before = out.tell()
@@ -137,7 +139,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def torn(path: Path) -> int:
-    """Return how many bytes stand behind the last line that is whole.
+    """Return how many bytes follow the last complete line.
 
     Raises:
         ValueError: The file cannot be read.
@@ -149,7 +151,7 @@ def torn(path: Path) -> int:
 
 
 def mend(path: Path) -> int:
-    """Cut off a last line that is not whole, and return how many bytes it had.
+    """Cut off a last line that is not complete, and return how many bytes it had.
 
     Raises:
         ValueError: The file cannot be written, or is no recording.
@@ -159,7 +161,7 @@ def mend(path: Path) -> int:
             file.seek(0)
             held = file.read()
             if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
-                raise ValueError(f"{path} is there and is no recording: name another file")
+                raise ValueError(f"{path} exists and is no recording: name another file")
             whole = held.rfind(b"\n") + 1
             file.truncate(whole)
     except OSError as error:
@@ -175,5 +177,5 @@ def _bytes(path: Path) -> bytes:
 
 
 def cannot(do: str, path: Path, error: OSError) -> ValueError:
-    """Return the error for a file that something cannot be done with."""
+    """Return the error for a file that could not be read or written."""
     return ValueError(f"cannot {do} {path}: {error.strerror or error}")

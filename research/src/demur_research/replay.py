@@ -1,4 +1,4 @@
-"""Recorded replies judged again: what each method decides on each passage, without a model."""
+"""Judge recorded replies again: find what each method decides on each passage, without a model."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from demur.evaluators.reverse_validation.matching import (
 from demur_research.datasets.published import Replies, Variant, first_percentage
 
 Verdicts: TypeAlias = Mapping[str, bool | None]
-"""By the key of the passage's row, whether it is rejected; None where that cannot be decided. A
-passage of which nothing is recorded is missing."""
+"""Whether each passage is rejected, by the key of its row; None where that cannot be decided.
+Passages without a recorded reply are missing."""
 
 LLM = "llm"
-"""The matcher that asks a model: here, what the recorded one said."""
+"""The matcher that asks a model; in a replay, what the recorded model said."""
 PUBLISHED: Mapping[Variant, str] = {"qg": "published_qg", "em": "published_em"}
-"""The decision that the published results of a variant come from, on PHD."""
+"""The matcher that made the published results of each variant on PHD."""
 PERCENTAGE = 90.0
-"""The least that counts as a match, as the paper's text has it (section 4.2)."""
+"""The least percentage that counts as a match, as in the paper's text (section 4.2)."""
 
 
 def matchers(variant: Variant) -> list[str]:
-    """Those that decide on a variant's replies."""
+    """Return the names of the matchers that can decide on a variant's replies."""
     others = set(PUBLISHED.values()) - {PUBLISHED[variant]}
     return [name for name in (*MATCHERS, LLM) if name not in others]
 
@@ -38,17 +38,19 @@ def replay(
     matcher: str,
     percentage: float = PERCENTAGE,
 ) -> dict[str, bool | None]:
-    """What a matcher makes of the recorded replies of a variant.
+    """Return what a matcher decides on the recorded replies of a variant.
 
     Args:
-        entities: What each passage is about, by the key of its row, where its record has no name.
-        records: What was said of the passages.
-        variant: Of Reverse Validation.
+        entities: The entity of each passage, by the key of its row. It counts where the record has
+            none.
+        records: The recorded replies about the passages, by the same keys.
+        variant: The variant of Reverse Validation.
         matcher: One of `matchers`.
-        percentage: The least that entity matching has to give; "published_em" has its own.
+        percentage: The least percentage, 0 to 100, that entity matching has to give. "published_em"
+            has a bound of its own.
 
     Returns:
-        The verdicts. There are none by `LLM` where no model was asked about any reply.
+        The verdicts. They are empty for `LLM` if no model was asked about any reply.
     """
     said = {key: one for key, one in records.items() if one.reply(variant) is not None}
     if matcher == LLM and all(one.is_same(variant) is None for one in said.values()):
@@ -62,9 +64,9 @@ def replay(
 def _rejected(
     entity: str, said: Replies, variant: Variant, matcher: str, percentage: float
 ) -> bool | None:
-    """Whether a matcher rejects a passage; None where what was recorded decides nothing."""
+    """Return whether a matcher rejects a passage, or None if the record decides nothing."""
     reply, is_same = said.reply(variant) or "", said.is_same(variant)
-    # A model was asked where the names, as strings, differ; elsewhere their equality has decided.
+    # A model was asked only where the names differ as strings. Equal names were a match without it.
     if matcher == LLM and is_same is None:
         matcher = PUBLISHED[variant]
     decision: Decision | None
@@ -75,9 +77,9 @@ def _rejected(
 
 
 def lmvslm(records: Mapping[str, Replies]) -> Verdicts:
-    """What the recorded verdicts of LMvsLM decide.
+    """Return what the recorded verdicts of LMvsLM decide.
 
-    As the published results have it, whatever does not call the passage correct rejects it.
+    As in the published results, a verdict that does not call the passage correct rejects it.
     """
     verdicts = {key: one.lmvslm_verdict for key, one in records.items()}
     told = {key: said.lower() for key, said in verdicts.items() if said is not None}
@@ -85,12 +87,12 @@ def lmvslm(records: Mapping[str, Replies]) -> Verdicts:
 
 
 def zero_shot(records: Mapping[str, Replies]) -> Verdicts:
-    """What was recorded of zero-shot detection, of which only decisions were kept."""
+    """Return the recorded decisions of zero-shot detection, of which nothing else was kept."""
     decisions = {key: one.zero_shot_recorded_decision for key, one in records.items()}
     return {key: said == "non-factual" for key, said in decisions.items() if said is not None}
 
 
 def selfcheck(records: Mapping[str, Replies]) -> dict[str, float]:
-    """The recorded inconsistencies by BERTScore; higher means less consistent."""
+    """Return the recorded inconsistencies by BERTScore; higher means less consistent."""
     scores = {key: one.selfcheck_bertscore for key, one in records.items()}
     return {key: score for key, score in scores.items() if score is not None}

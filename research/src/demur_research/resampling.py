@@ -1,7 +1,8 @@
-"""Intervals of figures whose items may belong together.
+"""Compute intervals of figures whose items may belong together.
 
-Most are by the bootstrap, which draws together what belongs together. A draw is told by how often
-each item is in it, so that a statistic of all draws is a product of matrices.
+Most intervals are by the bootstrap, which draws items that belong together as one group. A draw is
+stored as the number of times that each item is in it. So a statistic of all draws is a product of
+matrices.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from demur_research.bench import Figure
 Floats: TypeAlias = NDArray[np.float64]
 
 _MOST_UNDEFINED = 0.05
-"""A figure that a larger share of the draws lacks has no interval."""
+"""The greatest share of draws without a number for which a figure still has an interval."""
 
 
 def drawn(groups: Sequence[str], seed: int) -> Floats:
-    """How often each item is in each draw, of shape (draws, items).
+    """Return how often each item is in each draw, of shape (draws, items).
 
     Args:
-        groups: The group of each item; as many groups as there are are drawn with replacement.
-        seed: Of the draws.
+        groups: The group of each item. Each draw takes as many groups as there are, with
+            replacement.
+        seed: The seed of the draws.
     """
     if not groups:
         return np.zeros((RESAMPLES, 0), np.float64)
@@ -38,19 +40,19 @@ def drawn(groups: Sequence[str], seed: int) -> Floats:
 
 
 def drawn_alone(count: int, seed: int) -> Floats:
-    """How often each of so many items is in each draw, where none belongs to another."""
+    """Return how often each of `count` items is in each draw, where no items belong together."""
     return drawn([str(at) for at in range(count)], seed)
 
 
 def mean(values: ArrayLike, times: Floats) -> Floats:
-    """The mean of each draw; NaN where it is empty.
+    """Return the mean of each draw; NaN where the draw is empty.
 
     Args:
-        values: A number for each item, or a row of them.
+        values: A number for each item, or a row of numbers.
         times: How often each item is in each draw.
 
     Returns:
-        A mean for each draw, or a row of them.
+        A mean for each draw, or a row of means.
     """
     known = np.asarray(values, np.float64)
     sizes = times.sum(axis=1)
@@ -60,15 +62,15 @@ def mean(values: ArrayLike, times: Floats) -> Floats:
 
 
 def auroc(scores: ArrayLike, positive: Sequence[bool], times: Floats | None = None) -> Floats:
-    """How often a positive item scores above another one, ties counting half.
+    """Return how often a positive item scores above another item, where ties count half.
 
     Args:
         scores: One finite number for each item.
         positive: Which items should score higher.
-        times: How often each item is in each draw; None: each once, in one draw.
+        times: How often each item is in each draw; None: one draw that has each item once.
 
     Returns:
-        A number in [0, 1] for each draw; NaN where one kind is lacking.
+        A number in [0, 1] for each draw; NaN where one of the two kinds is missing.
     """
     values, mask = np.asarray(scores, np.float64), np.asarray(positive, np.bool_)
     weights = np.ones((1, len(values))) if times is None else times
@@ -82,9 +84,9 @@ def auroc(scores: ArrayLike, positive: Sequence[bool], times: Floats | None = No
 
 
 def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
-    """A number with the middle 95 % of what was resampled, of the draws that have a number.
+    """Return a number with the middle 95 % of the resampled numbers as its interval.
 
-    It has no interval where more than 5 % of the draws have none.
+    Draws without a number are left out. The figure has no interval if they are more than 5 %.
     """
     if value is None or not np.isfinite(value):
         return Figure(None, paper=paper)
@@ -95,15 +97,16 @@ def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
 
 
 def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
-    """How often it holds, in percent, with Wilson's interval.
+    """Return how often something holds, in percent, with Wilson's interval.
 
-    Items of a group are alike and tell less than independent ones. So the interval is that of fewer
-    items: their number over the design effect, by which the variance between groups exceeds that of
-    independent items (Kish 1965). Where all go one way nothing varies, and a group counts as one.
+    Items of a group are alike and tell less than independent items. So the interval is that of
+    fewer items: their number divided by the design effect. That is the factor by which the variance
+    between groups exceeds the variance of independent items (Kish 1965). Where all items go one
+    way, nothing varies, and a group counts as one item.
 
     Args:
-        holds: Whether it holds, of each item.
-        groups: The group of each item; None: each stands alone.
+        holds: Whether it holds for each item.
+        groups: The group of each item; None: each item stands alone.
     """
     known = np.asarray(holds, np.float64)
     if not known.size:
@@ -116,7 +119,7 @@ def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
         if count < 2 or not alone:
             number = float(count)
         else:
-            beyond = np.bincount(member, known - value)  # a group's sum over what is expected
+            beyond = np.bincount(member, known - value)  # a group's sum, less what is expected
             between = count / (count - 1) * float(beyond @ beyond) / number**2
             number /= max(1.0, between / alone)
     low, high = wilson(value, number)
@@ -124,7 +127,7 @@ def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
 
 
 def mean_figure(values: ArrayLike, seed: int, paper: str = "") -> Figure:
-    """The mean of numbers, each drawn by itself; without a value where there are none."""
+    """Return the mean of numbers that are drawn one by one; it has no value if there are none."""
     known = np.asarray(values, np.float64)
     if not known.size:
         return Figure(None, paper=paper)

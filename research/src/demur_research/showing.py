@@ -1,4 +1,4 @@
-"""A table's rows, for a terminal, for Markdown, and for other programs."""
+"""Format a table's rows for a terminal, for Markdown, and for other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COST = ("calls", "tokens", "seconds")
 
 
 def heads(result: Result) -> list[str]:
-    """The heads of the columns that there is something to say in."""
+    """Return the headings of the columns that have content."""
     found = ["row"]
     for at, column in enumerate(result.columns):
         found += [column.head, "the paper"] if _has_paper(result, at) else [column.head]
@@ -28,7 +28,7 @@ def heads(result: Result) -> list[str]:
 
 
 def cells(result: Result) -> list[list[str]]:
-    """The cells of every row, under `heads`."""
+    """Return the cells of every row, under `heads`."""
     known = heads(result)
     return [[*_cells(result, row, known)] for row in result.rows]
 
@@ -66,7 +66,7 @@ def _shown(figure: Figure | None, digits: int) -> str:
 
 
 def as_markdown(result: Result) -> str:
-    """The table in Markdown, the notes behind it."""
+    """Return the table in Markdown, followed by its notes."""
     lines = [_line(heads(result)), "|---" * len(heads(result)) + "|", *map(_line, cells(result))]
     if result.notes:
         lines += ["", *(f"- {note}" for note in result.notes)]
@@ -78,7 +78,10 @@ def _line(texts: Sequence[str]) -> str:
 
 
 def as_csv(result: Result) -> str:
-    """The table as comma-separated values, each figure in three columns and the paper's in one."""
+    """Return the table as comma-separated values.
+
+    Each figure has three columns and the paper's figure has one.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = ["row", "floor", "items", "undetermined", *_COST]
@@ -99,7 +102,7 @@ def as_csv(result: Result) -> str:
 
 
 def as_json(name: str, result: Result) -> str:
-    """The table as one line of JSON."""
+    """Return the table as one line of JSON."""
     rows = [
         {
             "row": row.name,

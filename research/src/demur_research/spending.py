@@ -1,4 +1,4 @@
-"""What model calls cost, as it was when they were recorded."""
+"""Add up what model calls cost, with the seconds of the time when they were recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from demur_research.recording import SECONDS
 
 @dataclass(frozen=True)
 class Spent:
-    """Calls, tokens and seconds, or their means. Seconds of calls that overlap count each."""
+    """Hold calls, tokens and seconds, or their means.
+
+    Seconds are summed over calls, also over calls that overlap in time.
+    """
 
     calls: float = 0
     input_tokens: float = 0
@@ -24,7 +27,10 @@ class Spent:
 
     @property
     def tokens(self) -> float | None:
-        """Of prompts and replies; None where calls were made and no endpoint told any."""
+        """Return the tokens of prompts and replies.
+
+        The value is None if calls were made and no endpoint reported tokens.
+        """
         return (self.input_tokens + self.output_tokens) or (None if self.calls else 0)
 
     def __add__(self, other: Spent) -> Spent:
@@ -45,19 +51,19 @@ class Spent:
 
 
 def total(parts: Iterable[Spent]) -> Spent:
-    """The sum."""
+    """Return the sum of the costs."""
     return sum(parts, Spent())
 
 
 class Meter(BaseCallbackHandler):
-    """Adds up what the calls of a run cost, whether they are made now or read again."""
+    """Add up what the calls of a run cost, whether they are made now or replayed."""
 
     def __init__(self) -> None:
         self.spent = Spent()
         self._lock = threading.Lock()
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Count a call."""
+        """Count a model call, with its tokens and seconds."""
         for generation, *_ in response.generations:
             if isinstance(generation, ChatGeneration):
                 usage = getattr(generation.message, "usage_metadata", None) or {}

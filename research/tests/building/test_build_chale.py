@@ -271,7 +271,7 @@ def test_a_file_that_is_there_is_not_replaced(
 ) -> None:
     (tmp_path / "built.json").write_text("mine", encoding="utf-8")
     assert run(command) == 64
-    assert "is there already" in " ".join(capsys.readouterr().err.split())
+    assert "exists already" in " ".join(capsys.readouterr().err.split())
     assert (tmp_path / "built.json").read_text(encoding="utf-8") == "mine"
 
 

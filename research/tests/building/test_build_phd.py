@@ -145,8 +145,11 @@ def test_agreement_of_the_stages_is_counted(desk: Desk, capsys: pytest.CaptureFi
         (("factual", None, None, None), "1 times label is empty"),
         (("factual", None, "", None), "1 times label is empty"),
         (("unverifiable", None, "factual", None), "label_2 is empty, and label_1 is unverifiable"),
-        (("unverifiable", "factual", "non-factual", "red"), "another than both stages come to"),
-        (("factual", None, "non-factual", "red"), "another than both stages come to"),
+        (
+            ("unverifiable", "factual", "non-factual", "red"),
+            "differs from the label that the stages give",
+        ),
+        (("factual", None, "non-factual", "red"), "differs from the label that the stages give"),
         (("non-factual", None, "non-factual", " "), "wrong_part is empty"),
         (("factual", None, "factual", "red"), "wrong_part is filled in, and label is factual"),
         (("true", None, "factual", None), "wiki_1y: row 2, label_1"),
@@ -236,7 +239,7 @@ def test_labels_that_somebody_filled_in_are_not_replaced(
     asked_by_now = len(desk.model.requests)
     assert desk.label(*FIVE) == 0
     assert desk.build("--seed", "1") == 64
-    assert "is there already: name a new file" in " ".join(capsys.readouterr().err.split())
+    assert "exists already: name a new file" in " ".join(capsys.readouterr().err.split())
     assert len(desk.model.requests) == asked_by_now
     assert desk.held()["wiki_10w"][0]["label"] == "factual"
 

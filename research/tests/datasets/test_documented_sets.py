@@ -222,7 +222,7 @@ def test_a_file_of_another_form_is_refused_with_its_name(
         (
             response(1, "7", "It."),
             [{**SOURCES[0], "source_info": "Text."}],
-            "row 1: .*not what QA has: QA a question with passages",
+            "row 1: .*does not fit QA: expected for QA a question with passages",
         ),
     ],
 )

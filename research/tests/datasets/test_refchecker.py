@@ -84,7 +84,11 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
         ("answers.json", [], r"expected a name such as nq_chatgpt_answers\.json"),
         ("nq_x_answers.json", [_response("1", [(["a", "b"], "Neutral")])], "row 1, claude2_resp"),
         ("nq_x_answers.json", [_response("1", [(["a", "b", "c"], "Yes")])], "human_label.*'Yes'"),
-        ("x.jsonl", [{"claims": [["a", "b", "c"]], "labels": []}], "row 1 has other labels than"),
+        (
+            "x.jsonl",
+            [{"claims": [["a", "b", "c"]], "labels": []}],
+            "label for each of 1 claims, got 0",
+        ),
         ("x.jsonl", [{"claims": [], "labels": [], "source": "web"}], "expected one of nq, msmarco"),
     ],
     ids=["name", "pair", "label", "count", "source"],

@@ -71,8 +71,8 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     ("heads", "row", "told"),
     [
         (HEADS[:-1], ROWS[0][:-1], "row 1, Incorrect Answers: Field required"),
-        (HEADS, ROWS[0][:-1], "row 1 has other cells than the first line names"),
-        (HEADS, (*ROWS[0], "more"), "row 1 has other cells than the first line names"),
+        (HEADS, ROWS[0][:-1], "row 1 has more or fewer cells than the first line"),
+        (HEADS, (*ROWS[0], "more"), "row 1 has more or fewer cells than the first line"),
     ],
     ids=["column", "short", "long"],
 )

@@ -79,7 +79,7 @@ def test_stray_signs_are_taken_off_an_entity_and_counted(tmp_path: Path) -> None
 
 def test_labels_of_other_sentences_are_refused(tmp_path: Path) -> None:
     short = {**PUBLISHED, "annotation": ["accurate"]}
-    with pytest.raises(ValueError, match="row 1 has other labels than sentences"):
+    with pytest.raises(ValueError, match="row 1: expected a label for each of 3 sentences, got 1"):
         reading("wikibio-gpt3", dump(tmp_path / "dataset.json", [short]))
 
 

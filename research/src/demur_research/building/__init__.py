@@ -1,1 +1,1 @@
-"""Data sets built anew, as the papers built theirs, into files that `datasets` reads."""
+"""Build data sets in the way of the papers, into files that `datasets` reads."""

@@ -1,29 +1,30 @@
-"""CHALE built anew: right, half wrong and wrong answers (FEWL, version 1, section C.2).
+"""Build data sets like CHALE: right, half wrong and wrong answers (FEWL, version 1, section C.2).
 
-Every answer is a short answer and a sentence of explanation. The right one has the question's own;
-the wrong one has both of another question, which is like the first; the half wrong one has exactly
-one of the two of that other question. The released file differs in this: few of its half wrong
-answers hold anything right.
+Every answer is a short answer and a sentence of explanation. The right answer has the question's
+own two parts. The wrong answer has both parts from another question, which is similar to the first.
+The half wrong answer has exactly one part from that other question. In the released file, by
+contrast, few of the half wrong answers hold anything right.
 
-What the section says is followed:
+The builder does what the section says:
 
 - A question needs a short and a long answer. Answers that are tables, lists or Markdown are left
   out.
-- The first and the last sentence of the long answer are removed, the others may explain.
-- The other question is drawn from those of the 20 nearest with a similarity of 0.2 to 0.8.
+- The first and the last sentence of the long answer are removed. The others may explain.
+- The other question is drawn from those of the 20 nearest questions that have a similarity of 0.2
+  to 0.8.
 - The half wrong answer has either the wrong short answer or the wrong sentence, at random.
 
-Where it says nothing, we decide:
+The section leaves these points open, so they are decided here:
 
-- Similarity is the cosine of the questions' embeddings, and the bounds belong to the range.
+- Similarity is the cosine of the questions' embeddings, and the range includes its bounds.
 - A long answer of one or two sentences keeps them all, as in the section's own examples.
-- Tags of paragraphs are taken off, so that no answer is known by its markup.
+- Paragraph tags are removed, so that markup does not give an answer away.
 - A question that is asked twice counts once.
-- Another question does not fit if its short answer is a part of the question's own. Nor does a
-  sentence of it fit that stands in the question's own long answer, or that makes a wrong answer
-  which holds the right short answer. Else the mismatch might be right.
-- The three answers share what they can: the half wrong one has the right one's sentence or the
-  wrong one's, word for word, so that nothing but the mismatched part differs.
+- Another question does not fit if its short answer is a part of the question's own. A sentence of
+  it does not fit if it is also in the question's own long answer, or if it makes a wrong answer
+  that holds the right short answer. Otherwise the mismatch might be right.
+- The three answers share what they can: the half wrong answer has the sentence of the right or of
+  the wrong answer, word for word. So nothing but the mismatched part differs.
 - There is one answer of each kind for a question.
 """
 
@@ -60,10 +61,10 @@ TWICE = "asked twice"
 NONE_IN_RANGE = "no neighbour in the range"
 NONE_FITS = "no fit neighbour"
 LEFT_OUT = (NO_ANSWER, FORMATTED, TWICE, NONE_IN_RANGE, NONE_FITS)
-"""Why questions are left out: the names of `Built.left_out`."""
+"""The reasons for leaving out questions: the keys of `Built.left_out`."""
 
 Report = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and of how much."""
+"""A callable that hears of progress: the name of the work, the items done, and the items in all."""
 
 _PARAGRAPH = re.compile(r"</?P\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -73,7 +74,7 @@ _COMPARED_AT_ONCE = 256
 
 
 class Source(BaseModel):
-    """A question with the answers that its data set gives."""
+    """Hold a question with the short and the long answer that its data set gives."""
 
     question: str
     short_answer: str
@@ -82,32 +83,33 @@ class Source(BaseModel):
 
 @dataclass(frozen=True)
 class Triple:
-    """A question with its right, half wrong and wrong answer."""
+    """Hold a question with its right, half wrong and wrong answer."""
 
     source: Source
     right: str
     half: str
     wrong: str
     mismatch: Mismatch
-    """What of the half wrong answer is of the other question."""
+    """The part of the half wrong answer that comes from the other question."""
     neighbour: str
     """The other question."""
     similarity: float
-    """Of the two questions, in [0.2, 0.8]."""
+    """The similarity of the two questions, in [0.2, 0.8]."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What came of a file of questions."""
+    """Hold the answers that were built from a file of questions."""
 
     triples: tuple[Triple, ...]
     left_out: Mapping[str, int]
-    """How many questions, by why."""
+    """The number of questions that were left out, by reason."""
     fit: float
-    """How many fit neighbours a question had on the mean, of those that had neighbours."""
+    """The mean number of fitting neighbours of a question, over all questions with usable
+    answers."""
 
     def as_published(self) -> dict[str, list[Any]]:
-        """The form of the released file, with the mismatch and the other question beside it."""
+        """Return the released file's form, with the mismatch and the other question added."""
         found: dict[str, list[Any]] = {
             "Question": [one.source.question for one in self.triples],
             "Short_ans": [one.source.short_answer for one in self.triples],
@@ -124,10 +126,12 @@ class Built:
 
 
 def read_sources(path: Path) -> list[Source]:
-    """The questions in JSON lines, or in a JSON list, of question, short_answer and long_answer.
+    """Return the questions of a file.
+
+    The file has JSON lines, or a JSON list, of question, short_answer and long_answer.
 
     Raises:
-        ValueError: The file is not of this form; the message says where.
+        ValueError: The file does not have this form. The message says where.
     """
     return rows(load(path), Source, str(path))
 
@@ -141,10 +145,10 @@ def build(
     """Build the answers. The same questions, vectors and seed give the same answers.
 
     Args:
-        sources: The questions. The more there are, the more have a fit neighbour.
-        embedding: Of the questions.
-        seed: Of every choice.
-        report: Is told how far it is.
+        sources: The questions. The more there are, the more of them have a fitting neighbour.
+        embedding: The model that embeds the questions.
+        seed: The seed of every choice.
+        report: Hears how far the work is.
 
     Raises:
         ValueError: No question is left.
@@ -162,21 +166,24 @@ def build(
             left_out[NONE_FITS if candidates else NONE_IN_RANGE] += 1
     if not triples:
         why = ", ".join(f"{count} {name}" for name, count in left_out.items() if count)
-        raise ValueError(f"no answers could be built of {len(sources)} questions: {why or 'none'}")
+        raise ValueError(
+            f"no answers could be built of {len(sources)} questions: {why or 'none'}. Give more "
+            "questions, whose answers are plain sentences"
+        )
     return Built(tuple(triples), dict(left_out), float(np.mean(fit)))
 
 
 @dataclass(frozen=True)
 class _Usable:
-    """A question whose answers can be taken apart."""
+    """Hold a question whose answers can be split into their parts."""
 
     source: Source
     sentences: tuple[str, ...]
-    """Of the long answer."""
+    """The sentences of the long answer."""
 
     @property
     def explaining(self) -> tuple[str, ...]:
-        """The sentences without the first and the last, unless that leaves none."""
+        """Return the sentences without the first and the last, unless that leaves none."""
         return self.sentences[1:-1] or self.sentences
 
     @cached_property
@@ -185,13 +192,13 @@ class _Usable:
 
     @cached_property
     def plain(self) -> dict[str, str]:
-        """The sentences, each with its words alone."""
+        """Return the normalized text of each sentence."""
         return {sentence: normalized_text(sentence) for sentence in self.sentences}
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A question that is near another, and what of its answers may be mismatched."""
+    """Hold a question near another one, and find which of its sentences may be mismatched."""
 
     asked: _Usable
     other: _Usable
@@ -199,7 +206,10 @@ class _Candidate:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """Those that make a wrong answer for the question; none if the short answer does not."""
+        """Return the sentences that make a wrong answer for the question.
+
+        There is none if the short answer makes no wrong answer.
+        """
         own, wrong = self.asked.plain_short, self.other.plain_short
         if _holds(own, wrong):
             return ()
@@ -263,7 +273,7 @@ def _answer(short: str, sentence: str) -> str:
 def _nearest(
     usable: Sequence[_Usable], embedding: Embeddings, report: Report
 ) -> Iterator[list[tuple[_Usable, float]]]:
-    """For each question those of its nearest that are neither too far nor too alike."""
+    """Yield for each question its nearest neighbours with a similarity in the range."""
     if not usable:
         return
     vectors = _vectors([one.source.question for one in usable], embedding, report)
@@ -281,7 +291,7 @@ def _nearest(
 
 
 def _first(similarities: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """The places of the greatest, greatest first; of equal ones the first in the file."""
+    """Return the places of the greatest values, greatest first; equal values stay in file order."""
     if not count:
         return np.empty(0, np.intp)
     least = np.partition(similarities, -count)[-count]
@@ -292,7 +302,7 @@ def _first(similarities: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 def _vectors(
     questions: Sequence[str], embedding: Embeddings, report: Report
 ) -> NDArray[np.float32]:
-    """Of length 1; one of zeros stays so, and is like nothing."""
+    """Return the questions' vectors at length 1; a vector of zeros stays and is like nothing."""
     found: list[NDArray[np.float32]] = []
     for start in range(0, len(questions), _EMBEDDED_AT_ONCE):
         some = [*questions[start : start + _EMBEDDED_AT_ONCE]]

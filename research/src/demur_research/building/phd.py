@@ -1,20 +1,21 @@
-"""Passages in the manner of PHD (arXiv 2310.06498, section 3): written by a model, to be labelled.
+"""Build passages like those of PHD (arXiv 2310.06498, section 3): a model writes, people label.
 
-A file of entities says how often each is found, by a search engine's hits or by page views. By that
-they are of the domain low, medium or high; as many of each are drawn at random, and a model writes
-a short article about each. Then people label the passages in two stages and in the file itself:
+A file of entities says how often each entity is found, by a search engine's hits or by page views.
+By that count, an entity is of the domain low, medium or high. Equally many entities of each domain
+are drawn at random, and a model writes a short article about each. Then people label the passages,
+in two stages and in the file itself:
 
-- `label_1`: with the entity's Wikipedia article as the only reference: "factual" (every claim is
+- `label_1`: the label by the entity's Wikipedia article alone: "factual" (every claim is
   supported), "non-factual" (anything is wrong), or "unverifiable" (the article does not tell).
-- `label_2`: with a search of the web: "factual", or "non-factual" (wrong, or still unverifiable).
-  It is needed where `label_1` is "unverifiable". Given elsewhere too, it tells how far two readings
-  agree.
-- `label`: what holds in the end, "factual" or "non-factual".
-- `wrong_part`: what is wrong or cannot be verified, in the passage's words; several parts are
-  joined with semicolons. Empty where the label is "factual".
+- `label_2`: the label by a search of the web: "factual", or "non-factual" (wrong, or still
+  unverifiable). It is needed where `label_1` is "unverifiable". Where both stages decide, the
+  labels show how far two readings agree.
+- `label`: the final label, "factual" or "non-factual".
+- `wrong_part`: what is wrong or cannot be verified, in the passage's words. Several parts are
+  joined with semicolons. It is empty where the label is "factual".
 
-The paper gives the bounds 100,000 and 1,000,000 hits, which are the defaults. The released file
-keeps others: there, medium has 1 to 10 million hits, and high more than 100 million.
+The default bounds are the paper's: 100,000 and 1,000,000 hits. The released file has others: there,
+medium has 1 to 10 million hits, and high more than 100 million.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from demur_research.datasets.phd import DOMAINS, Domain
 from demur_research.spending import Spent, total
 
 LISTS: Mapping[Domain, str] = {"low": "wiki_10w", "medium": "wiki_1000w", "high": "wiki_1y"}
-"""What the released file calls the domains."""
+"""The names of the domains in the released file."""
 LABELS = ("factual", "non-factual")
 UNVERIFIABLE = "unverifiable"
 
@@ -48,18 +49,18 @@ CUT = "passages cut off at the token limit"
 
 
 class Entity(BaseModel):
-    """Something that Wikipedia has an article about."""
+    """Describe something that Wikipedia has an article about."""
 
     entity: Annotated[str, Field(min_length=1)]
     count: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """How often it is found."""
+    """How often the entity is found."""
     url: str | None = None
-    """Of its article."""
+    """The address of its article."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which counts make an entity rare or common."""
+    """Hold the counts below which an entity is rare, and above which it is common."""
 
     low_below: float = 100_000
     high_above: float = 1_000_000
@@ -72,7 +73,7 @@ class Bounds:
             )
 
     def domain(self, count: float) -> Domain:
-        """Of an entity that is found so often; both bounds are of the domain medium."""
+        """Return the domain of an entity with this count; both bounds are of the domain medium."""
         if count < self.low_below:
             return "low"
         return "high" if count > self.high_above else "medium"
@@ -80,34 +81,39 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Written:
-    """Passages to be labelled."""
+    """Hold passages that people are to label."""
 
     lists: dict[str, list[dict[str, Any]]]
-    """In the form of the released file, without labels."""
+    """The passages in the form of the released file, without labels."""
     left_out: Mapping[str, int]
-    """How many passages, by `EMPTY` and `CUT`."""
+    """The number of passages that were left out, by `EMPTY` and `CUT`."""
     spent: Spent
-    """What the calls cost, when they were made."""
+    """The cost of the calls when they were made."""
 
 
 def read_entities(path: Path) -> list[Entity]:
-    """The entities in JSON lines, or in a JSON list, of entity, count and perhaps url.
+    """Return the entities of a file.
+
+    The file has JSON lines, or a JSON list, of entity, count and, if known, url.
 
     Raises:
-        ValueError: The file is not of this form, or has an entity twice; the message says where.
+        ValueError: The file does not have this form, or has an entity twice. The message says
+            where.
     """
     found = rows(load(path), Entity, str(path))
     times = Counter(one_line(one.entity) for one in found)
     for name, count in times.most_common(1):
         if count > 1:
-            raise ValueError(f"{path}: the entity {name!r} stands there {count} times")
+            raise ValueError(
+                f"{path}: the entity {name!r} stands there {count} times, expected once"
+            )
     return found
 
 
 def draw(
     entities: Sequence[Entity], each: int = 100, bounds: Bounds = Bounds(), seed: int = 0
 ) -> dict[Domain, list[Entity]]:
-    """Draw so many entities of each domain at random, or all where there are fewer."""
+    """Draw `each` entities of every domain at random, or all of a domain that has fewer."""
     of: dict[Domain, list[Entity]] = defaultdict(list)
     for one in sorted(entities, key=lambda one: one.entity):
         of[bounds.domain(one.count)].append(one)
@@ -121,8 +127,8 @@ def write(bench: Bench, drawn: Mapping[Domain, Sequence[Entity]]) -> Written:
     """Have the bench's model write a passage about each entity.
 
     Raises:
-        DemurError: Some could not be written. What was written is recorded: the same again asks
-            for the others only.
+        DemurError: Some passages could not be written. Those that were written are recorded, so the
+            same command asks only for the others.
     """
     model = bench.model
     asked = [(domain, one) for domain, entities in drawn.items() for one in entities]
@@ -178,7 +184,7 @@ class _Labelled(BaseModel):
     wrong_part: Annotated[str, Field(coerce_numbers_to_str=True)] | None
 
     def faults(self) -> Iterator[str]:
-        """What has still to be filled in, or contradicts itself."""
+        """Yield what still has to be filled in, and what contradicts itself."""
         if not self.label_1:
             yield "label_1 is empty"
         elif self.label_1 == UNVERIFIABLE and not self.label_2:
@@ -186,7 +192,7 @@ class _Labelled(BaseModel):
         if not self.label:
             yield "label is empty"
         elif self.decided and self.label != self.decided:
-            yield "label is another than both stages come to"
+            yield "label differs from the label that the stages give"
         if self.label == "non-factual" and not (self.wrong_part or "").strip():
             yield "wrong_part is empty, and label is non-factual"
         if self.label == "factual" and (self.wrong_part or "").strip():
@@ -194,41 +200,43 @@ class _Labelled(BaseModel):
 
     @property
     def decided(self) -> str | None:
-        """The label where the stages leave no choice; None where they differ or are not done."""
+        """Return the label that the stages determine; None if they differ or have not decided."""
         given = {one for one in (self.label_1, self.label_2) if one in LABELS}
         return str(*given) if len(given) == 1 else None
 
     @property
     def unquoted(self) -> int:
-        """Wrong parts that are not in the passage's words."""
+        """Return the number of wrong parts that are not in the passage's words."""
         parts = [part.strip() for part in (self.wrong_part or "").split(";")]
         return sum(part not in self.AI for part in parts)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What people found."""
+    """Hold counts of the labels that people gave."""
 
     per_domain: Mapping[Domain, Mapping[str, int]]
-    """How many passages, by their final labels."""
+    """The number of passages of each domain, by their final labels."""
     unverifiable: int
-    """Passages that the first stage could not decide."""
+    """The number of passages that the first stage could not decide."""
     both: int
-    """Passages that both stages decided."""
+    """The number of passages that both stages decided."""
     alike: int
-    """Those of them that they decided alike."""
+    """The number of passages to which both stages gave the same label."""
     kappa: float | None
-    """Cohen's, of `both`; None where it is undefined: one label alone was given."""
+    """Cohen's kappa over the `both` passages; None if it is undefined because only one label was
+    given."""
     unquoted: int
-    """Wrong parts that are not in their passage's words: no reader can find them."""
+    """The number of wrong parts that are not in their passage's words, so that no reader can find
+    them."""
 
 
 def read_labels(path: Path) -> Labels:
-    """The labels that people filled in, if all are there.
+    """Return the counts of the labels that people filled in, if all labels are there.
 
     Raises:
-        ValueError: The file is not of the form that `write` gives, or labels are missing or
-            contradict themselves; the message says how many, and which the first are.
+        ValueError: The file does not have the form that `write` gives, or labels are missing or
+            contradict each other. The message says how many, and where the first is.
     """
     held: Any = load(path)
     if not isinstance(held, dict) or not held or not held.keys() <= {*LISTS.values()}:
@@ -277,10 +285,11 @@ def _refuse_faults(path: Path, found: Mapping[Domain, Sequence[_Labelled]]) -> N
 
 
 def cohen_kappa(pairs: Sequence[tuple[Any, Any]]) -> float | None:
-    """Cohen's kappa of two readings: how far they agree beyond chance, at most 1.
+    """Return Cohen's kappa of two readings: how far they agree beyond chance, at most 1.
 
     Returns:
-        None of no pairs, and where both give one and the same label throughout.
+        Kappa; None if there are no pairs, or if both readings give one and the same label
+        throughout.
     """
     if not pairs:
         return None

@@ -1,4 +1,4 @@
-"""A file that somebody may already have worked on is never replaced."""
+"""Write new files, and never replace a file that people may have worked on."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from demur._text import replace_surrogates
 
 
 def refuse_if_there(path: Path) -> None:
-    """Say no to a file that is there: people may have filled in labels.
+    """Refuse a path whose file exists, because people may have filled in labels.
 
     Raises:
-        ValueError: It is there, or its folder is not.
+        ValueError: The file exists, or its folder does not.
     """
     if path.exists():
-        raise ValueError(f"{path} is there already: name a new file")
+        raise ValueError(f"{path} exists already: name a new file")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
 
@@ -26,7 +26,7 @@ def write_new(path: Path, value: Any) -> None:
     """Write a value as JSON that people can read and edit.
 
     Raises:
-        ValueError: The file is there already, or cannot be written.
+        ValueError: The file exists already, or cannot be written.
     """
     refuse_if_there(path)
     text = replace_surrogates(json.dumps(value, ensure_ascii=False, indent=1))

@@ -1,4 +1,4 @@
-"""The commands of `demur-bench`, which has the exit codes and the manners of `demur`."""
+"""Define the command line `demur-bench`, which has the exit codes of `demur`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demur_research.tables import TABLES
 
 app = typer.Typer(
     name="demur-bench",
-    help="Published experiments repeated, and judges measured on public data.",
+    help="Repeat published experiments, and measure judges on public data.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -31,5 +31,5 @@ def _top(context: typer.Context) -> None:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing that goes wrong is raised."""
+    """Run the command line and return its exit code, also after an error: nothing is raised."""
     return run_app(app, "demur-bench", argv)

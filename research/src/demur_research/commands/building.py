@@ -1,4 +1,4 @@
-"""`demur-bench build`: data sets built anew, as the papers built theirs."""
+"""Define `demur-bench build`, which builds data sets in the way of the papers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from demur_research.commands.options import (
 )
 from demur_research.datasets import read
 
-app = typer.Typer(help="Build data sets anew, as the papers built theirs.", rich_markup_mode=None)
+app = typer.Typer(
+    help="Build data sets of your own in the way of the papers.", rich_markup_mode=None
+)
 
 Out = Annotated[Path, typer.Option("-o", "--out", dir_okay=False, help="The file to write.")]
 
@@ -43,15 +45,17 @@ def chale(
     questions: Annotated[
         Path,
         typer.Argument(
-            metavar="QUESTIONS.jsonl", help="Lines of question, short_answer and long_answer."
+            metavar="QUESTIONS.jsonl",
+            help="JSON lines with question, short_answer and long_answer.",
         ),
     ],
     out: Out,
     seed: Seed = 0,
 ) -> None:
-    """Right, half wrong and wrong answers, by mismatch with questions that are alike.
+    """Build a right, a half wrong and a wrong answer to each question, as in CHALE.
 
-    As FEWL, version 1, section C.2 describes it. The file is read by `--data` of CHALE's tables.
+    The wrong parts come from the answers to similar questions (FEWL, version 1, section C.2).
+    CHALE's tables read the file with `--data`.
     """
     attempt(lambda: refuse_if_there(out), "--out")
     sources = attempt(lambda: of_chale.read_sources(questions), "QUESTIONS.jsonl")
@@ -77,24 +81,28 @@ def chale(
 def phd(
     entities: Annotated[
         Path,
-        typer.Argument(metavar="ENTITIES.jsonl", help="Lines of entity, count and perhaps url."),
+        typer.Argument(
+            metavar="ENTITIES.jsonl", help="JSON lines with entity, count and, if known, url."
+        ),
     ],
     out: Out,
     recording: RecordingPath = RECORDING,
     replay: Replay = False,
     model: Model = "local",
-    each: Annotated[int, typer.Option(min=1, help="So many entities of each domain.")] = 100,
-    low_below: Annotated[float, typer.Option(help="A rarer entity is of the domain low.")] = 1e5,
+    each: Annotated[int, typer.Option(min=1, help="The number of entities of each domain.")] = 100,
+    low_below: Annotated[
+        float, typer.Option(help="An entity with a lower count is of the domain low.")
+    ] = 1e5,
     high_above: Annotated[
-        float, typer.Option(help="A more common entity is of the domain high.")
+        float, typer.Option(help="An entity with a higher count is of the domain high.")
     ] = 1e6,
     at_once: AtOnce = 1,
     seed: Seed = 0,
 ) -> None:
-    """Passages about rare, known and common entities, for people to label.
+    """Have a model write passages about rare, known and common entities, as in PHD.
 
-    As Reverse Validation, section 3 describes it. Fill in label_1, label_2, label and wrong_part in
-    the file, and check them with `build phd-labels`.
+    People label the passages (Reverse Validation, section 3): fill in label_1, label_2, label and
+    wrong_part in the file. Then check the labels with `build phd-labels`.
     """
     attempt(lambda: refuse_if_there(out), "--out")
     bounds = attempt(lambda: of_phd.Bounds(low_below, high_above), "--low-below, --high-above")
@@ -130,7 +138,10 @@ def phd(
 @app.command()
 def phd_labels(
     labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED.json", help="A file of `build phd`, filled in.")
+        Path,
+        typer.Argument(
+            metavar="LABELLED.json", help="A file of `build phd` with labels filled in."
+        ),
     ],
 ) -> None:
     """Check the labels that people filled in, and count how far the two stages agree."""

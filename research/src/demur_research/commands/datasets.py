@@ -1,4 +1,4 @@
-"""The public data sets: what each shows and cannot show, where it is, and how it is fetched."""
+"""Define `demur-bench datasets`, which lists, describes and downloads the public data sets."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ _HEADS = (
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One of them, with its files.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A data set to describe. [default: list all sets]")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The folder of the data sets, or the set's own. [default: DEMUR_DATA, then what "
-            "was downloaded]"
+            help="The folder of all data sets, or the folder or file of this one. [default: the "
+            "folder that DEMUR_DATA names, then earlier downloads]"
         ),
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch the set's files from its publisher.")
+        bool, typer.Option("--download", help="Download the set's files from its publisher.")
     ] = False,
 ) -> None:
     """List the public data sets: licence, rows, what they can and cannot show."""
@@ -62,7 +64,7 @@ def _listed(known: DataSet, data: Path | None) -> list[str]:
         here = f"{len(read_files(known, files)):,}" if files else "-"
     except NotHereError:
         here = "-"
-    except ValueError as error:  # the other sets can be listed all the same
+    except ValueError as error:  # the other sets are still listed
         complain(terminal.one_line(str(error)))
         here = "cannot be read"
     published = "?" if known.published_rows is None else f"{known.published_rows:,}"
@@ -75,19 +77,19 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
     yield f"{known.title} ({known.name}): {known.home}"
     yield f"Licence: {known.licence}"
     rows = "unknown" if known.published_rows is None else f"{known.published_rows:,}"
-    yield f"Labels: of each {known.level}. Rows that the publisher gives: {rows}"
+    yield f"Labels: for each {known.level}. Rows that the publisher gives: {rows}"
     yield f"Shows: {known.shows}"
     yield f"Cannot show: {known.cannot_show}"
     if not known.read_here:
         yield (
-            "Not read here: the publisher's own file was out of reach when its reader was written, "
-            "which was tried on files of the documented form."
+            "Not read here: the publisher's own file was out of reach when the reader was written. "
+            "The reader was tried on files of the documented form."
         )
     for file in known.files:
         if file.url is None:
             yield f"File: {file.path}, by hand from {known.home}"
             continue
-        checksum = file.sha256 or "not known: that of the first download holds from then on"
+        checksum = file.sha256 or "not known: the one of the first download holds from then on"
         yield f"File: {file.path}, from {file.url}; sha256 {checksum}"
     for path in known.other_forms:
         yield f"Or, in another form: {path}"
@@ -98,7 +100,7 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
         if account is None:
             yield f"Not on this machine: demur-bench datasets {known.name} --download fetches it."
         else:
-            told = f"Not on this machine: {known.home} gives it to those who have an account there."
+            told = f"Not on this machine: {known.home} gives it to users with an account."
             yield f"{told} {by_hand(account)}."
         return
     found = attempt(lambda: read_files(known, files), "--data")

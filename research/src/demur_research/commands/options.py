@@ -1,4 +1,4 @@
-"""What the commands have in common: their options, and how what is wrong with one is told."""
+"""Hold what the commands share: their options, and how errors name the option at fault."""
 
 from __future__ import annotations
 
@@ -16,22 +16,30 @@ from demur_research.recording import Recording, open_recording
 T = TypeVar("T")
 
 RecordingPath = Annotated[
-    Path, typer.Option("-r", "--recording", dir_okay=False, help="Replies and vectors.")
+    Path,
+    typer.Option(
+        "-r", "--recording", dir_okay=False, help="The file of recorded replies and vectors."
+    ),
 ]
 RECORDING = Path("demur-bench.jsonl")
 Replay = Annotated[
     bool, typer.Option("--replay", help="Ask no model: take every reply from the recording.")
 ]
-Model = Annotated[str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")]
-AtOnce = Annotated[int, typer.Option(min=1, help="So many at a time.")]
-Seed = Annotated[int, typer.Option(help="Of every choice and bootstrap.")]
+Model = Annotated[
+    str,
+    typer.Option(help="The model to ask: local, local:FILE.gguf, openai:NAME or ollama:NAME."),
+]
+AtOnce = Annotated[
+    int, typer.Option(min=1, help="The number of items to work on at the same time.")
+]
+Seed = Annotated[int, typer.Option(help="The seed of every choice and bootstrap.")]
 
 
 def attempt(reading: Callable[[], T], option: str) -> T:
-    """Do what depends on an option; what is wrong is told with its name.
+    """Return what a function returns, and name the option in the error if the function fails.
 
     Raises:
-        typer.BadParameter: It raised a `ValueError`.
+        typer.BadParameter: The function raised a `ValueError`.
     """
     try:
         return reading()
@@ -41,10 +49,10 @@ def attempt(reading: Callable[[], T], option: str) -> T:
 
 @contextmanager
 def opened(path: Path, replay: bool) -> Iterator[Recording]:
-    """Open a recording, as `open_recording` does, and say what was torn of it.
+    """Open a recording as `open_recording` does, and report a last line that was not complete.
 
     Raises:
-        typer.BadParameter: It cannot be opened.
+        typer.BadParameter: The recording cannot be opened.
     """
     with ExitStack() as stack:
         found = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")

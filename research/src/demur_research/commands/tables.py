@@ -1,7 +1,7 @@
-"""A command for each table: where its data, its recording and its model are, and how it is shown.
+"""Define a command for each table, with the options for its data, recording, model and output.
 
-What a table asks a model for goes into a recording. The same command goes on where it was stopped,
-and with --replay it works the table out again without a model.
+Every model call of a table is recorded. After a stop, the same command goes on. With `--replay`,
+the command makes the table again without a model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from demur_research.tables import NOT_RUN, TABLES
 
 
 class Format(str, Enum):
-    """How a table is printed."""
+    """List the formats that a table can be printed in."""
 
     table = "table"
     markdown = "markdown"
@@ -49,23 +49,28 @@ class Format(str, Enum):
 
 
 def command(table: Table) -> Callable[..., None]:
-    """The function that typer makes a command of."""
+    """Return the function that typer makes the table's command of."""
 
     def run(
         data: Annotated[
             Path | None,
             typer.Option(
-                help="The folder of the data sets, or the set's own. [default: DEMUR_DATA]"
+                help="The folder of all data sets, or the folder or file of this one. [default: "
+                "the folder that DEMUR_DATA names, then earlier downloads]"
             ),
         ] = None,
         recording: RecordingPath = RECORDING,
         replay: Replay = False,
         model: Model = "local",
-        limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
+        limit: Annotated[
+            int | None, typer.Option(min=1, help="The greatest number of items of each kind.")
+        ] = None,
         at_once: AtOnce = 1,
         seed: Seed = 0,
         option: list[str] | None = None,
-        form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
+        form: Annotated[
+            Format, typer.Option("--format", help="The format of the printed table.")
+        ] = Format.table,
     ) -> None:
         options = attempt(lambda: _options(table, option or ()), "--option")
         readings: dict[str, Reading] = {}
@@ -94,8 +99,8 @@ def command(table: Table) -> Callable[..., None]:
         with pipe_may_close():
             _show(table, told, form)
 
-    run.__doc__ = f"{table.what}\n\n{table.source}."
-    # Annotations are evaluated later, where `table` is not known.
+    run.__doc__ = f"{table.what}\n\nSource: {table.source}."
+    # `table` is not known where the annotations of `run` are evaluated, so this one is set here.
     typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
     run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     return run
@@ -103,7 +108,7 @@ def command(table: Table) -> Callable[..., None]:
 
 def _options_help(table: Table) -> str:
     if not table.options:
-        return "It has none."
+        return "This table has no options of its own."
     return "; ".join(f"{name}: {meaning}" for name, meaning in table.options.items())
 
 
@@ -123,8 +128,8 @@ def _calls(table: Table, path: Path, replay: bool) -> AbstractContextManager[Rec
 
 
 def _refuse_undecided(recording: Recording, result: Result) -> None:
-    """Refuse a replay in which nothing was decided, since the recording is of something else."""
-    # Rows that ask nothing, such as floors, have nothing undetermined.
+    """Refuse a replay that could decide nothing because the recording is of something else."""
+    # Rows that ask no model, such as floors, are always decided.
     asked = [row for row in result.rows if row.undetermined or row.spent is not None]
     if recording.lacking and asked and not any(row.items for row in asked):
         held = Counter(call.model for call in recording.calls.values())
@@ -152,7 +157,7 @@ def _show(table: Table, result: Result, form: Format) -> None:
 
 
 def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:
-    """What stands beside figures: how many rows there were, and what the set cannot show."""
+    """Yield a note for each data set: how many rows were read, and what the set cannot show."""
     for name, found in readings.items():
         known = DATA_SETS[name]
         of = f" of {known.published_rows:,}" if known.published_rows else ""
@@ -166,13 +171,13 @@ def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:
 
 
 def _counted(what: str, counts: Mapping[str, int]) -> str:
-    """What there is any of, by name; empty where there is nothing."""
+    """Return the counts above 0 with their names, or an empty text if there is none."""
     some = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     return f"{what}: {some}" if some else ""
 
 
 def tables() -> None:
-    """List every table and figure of the sources: what can be run, and why the others cannot."""
+    """List every table and figure of the papers: what can be run, and why the others cannot."""
     rows = [
         [table.name, table.source, table.what, ", ".join(table.sets) or "-"]
         for table in TABLES.values()

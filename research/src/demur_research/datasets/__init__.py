@@ -1,6 +1,6 @@
-"""Public data sets, read as their publishers keep them.
+"""Read public data sets from the files that their publishers offer.
 
-A new set is a module with a `DataSet`, and a line in `DATA_SETS`.
+A new data set is a module with a `DataSet`, and a line in `DATA_SETS`.
 """
 
 from __future__ import annotations
@@ -55,21 +55,22 @@ DATA_SETS: Mapping[str, DataSet] = {
         aggrefact.DATA_SET,
     )
 }
-"""By name, in the order in which they are listed."""
+"""The data sets by name, in the order in which they are listed."""
 
 
 def read(name: str, data: Path | None = None, report: Report | None = None) -> Reading:
-    """The rows of a data set.
+    """Return the rows of a data set.
 
     Args:
         name: One of `DATA_SETS`.
-        data: The folder of the data sets, or the set's own, or its file. None: `DEMUR_DATA`, then
-            what was downloaded before; else the set is downloaded, and its licence shown.
-        report: Is told how far a download is; by default standard error is.
+        data: The folder of all data sets, the folder of this one, or its file. None: the folder
+            that `DEMUR_DATA` names, then earlier downloads. If the set is in neither place, its
+            licence is shown and it is downloaded.
+        report: Hears how far a download is. By default, a bar on standard error shows it.
 
     Raises:
-        ValueError: The name is unknown, or the files cannot be had or read; the message says where
-            to put them.
+        ValueError: The name is unknown, or the files cannot be found, downloaded or read. The
+            message says where to put them.
     """
     if name not in DATA_SETS:
         raise ValueError(f"unknown data set {name!r}: expected one of {', '.join(DATA_SETS)}")
@@ -77,7 +78,7 @@ def read(name: str, data: Path | None = None, report: Report | None = None) -> R
 
 
 def read_set(known: DataSet, data: Path | None = None, report: Report | None = None) -> Reading:
-    """As `read`, of a data set that need not be one of `DATA_SETS`."""
+    """Return the rows of a data set that need not be one of `DATA_SETS`; see `read`."""
     files = find(known, data)
     if files is None:
         fetch(known, report)
@@ -86,15 +87,18 @@ def read_set(known: DataSet, data: Path | None = None, report: Report | None = N
 
 
 def read_files(known: DataSet, files: Mapping[str, Path]) -> Reading:
-    """The rows of files that `find` found.
+    """Return the rows of files that `find` found.
 
     Raises:
-        ValueError: They cannot be read, hold no row, or a key stands there twice.
+        ValueError: The files cannot be read, hold no row, or hold a key twice.
     """
     found = replace(known.read(files), folder=next(iter(files.values())).parent)
     names = ", ".join(sorted({str(path) for path in files.values()})[:3])
     if not found.rows:
-        raise ValueError(f"{names}: it holds no row of {known.title} that can be used")
+        raise ValueError(
+            f"{names}: it holds no row of {known.title} that can be used: name another file or "
+            "folder with --data"
+        )
     (key, times), *_ = Counter(row.key for row in found).most_common(1)
     if times > 1:
         raise ValueError(f"{names}: the key {key!r} stands there {times} times, expected once")
@@ -105,7 +109,7 @@ def read_files(known: DataSet, files: Mapping[str, Path]) -> Reading:
 
 
 def fetch(known: DataSet, report: Report | None = None) -> None:
-    """Download a data set, after its licence is shown on standard error: see `download`."""
+    """Show a data set's licence on standard error, and download the set; see `download`."""
     _say(f"{known.title}: {known.home}")
     _say(f"Licence: {known.licence}")
     if report is not None:
@@ -116,7 +120,7 @@ def fetch(known: DataSet, report: Report | None = None) -> None:
     for path, why in done.left_out.items():
         _say(f"{path}: left out, since it could not be downloaded: {why}")
     for place, sha256 in done.trusted.items():
-        _say(f"{place}: no checksum is known; from now on it is {sha256}, as it came")
+        _say(f"{place}: no checksum is known; from now on it is {sha256}, that of this download")
 
 
 def _say(line: str) -> None:

@@ -1,8 +1,8 @@
-"""LLM-AggreFact, and any other JSON lines of a claim, the documents to check it by, and a label.
+"""Read LLM-AggreFact, and other JSON lines of a claim, the documents to check it by, and a label.
 
-The form of Tang et al. (2024): `claim`, `doc` (a text, or a list of texts; also called `document`,
-`documents` or `contexts`) and `label`, 1 or true where the documents support the claim, 0 or false
-where they do not. `id`, `question`, `group` and `dataset` may stand beside them.
+The form is that of Tang et al. (2024): `claim`; `doc`, a text or a list of texts, also called
+`document`, `documents` or `contexts`; and `label`, which is 1 or true where the documents support
+the claim, and 0 or false where they do not. `id`, `question`, `group` and `dataset` are optional.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class _Line(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The claims, each a row.
+    """Return the claims, one row each.
 
-    Claims with the same documents are one group, unless the lines say otherwise.
+    Claims with the same documents are one group, unless the lines give groups of their own.
 
     Raises:
-        ValueError: A file is not of this form; the message says where.
+        ValueError: A file does not have this form. The message says where.
     """
     found = [_row(line) for path in files.values() for line in rows(load(path), _Line, str(path))]
     return each_once(found)

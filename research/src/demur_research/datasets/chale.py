@@ -1,7 +1,7 @@
-"""CHALE: a question with a right, a half wrong and a wrong answer (FEWL, version 1, section C.2).
+"""Read CHALE: questions with a right, a half wrong and a wrong answer (FEWL, v1, section C.2).
 
-Read in the publisher's form, an object of six lists side by side, and as JSON lines of id,
-question, short_answer, long_answer, non_hallu, half_hallu and hallu.
+Two forms are read: the publisher's object of six parallel lists, and JSON lines with id, question,
+short_answer, long_answer, non_hallu, half_hallu and hallu.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from demur_research.datasets.files import load, rows
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 SIDES: Mapping[str, bool] = {"non_hallu": False, "half_hallu": True, "hallu": True}
-"""The answers' names, and whether each is hallucinated."""
+"""The names of the answers, and whether each answer is hallucinated."""
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
@@ -98,11 +98,11 @@ DATA_SET = DataSet(
     ),
     read=_read,
     filters={
-        "markup": "An answer holds tags of a web page, which a right answer has more often.",
+        "markup": "An answer holds HTML tags, which right answers have more often.",
         "half equals hallu": "The half wrong answer is the wrong one, word for word.",
     },
     traps={
-        "short answer in a wrong one": "A wrong answer holds the short right answer: maybe it is "
-        "not wrong."
+        "short answer in a wrong one": "A wrong answer holds the short right answer, so it may not "
+        "be wrong."
     },
 )

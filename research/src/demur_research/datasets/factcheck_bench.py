@@ -1,4 +1,4 @@
-"""Factcheck-Bench: claims of a model's answers against passages of the web (Wang et al. 2023)."""
+"""Read Factcheck-Bench: claims of a model's answers, and passages of the web (Wang et al. 2023)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _Line(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The claims, each with one passage that a search brought.
+    """Return the claims, each with one passage that a search found.
 
-    A claim that its passage supports in part, or that the passage says nothing of, counts as
-    hallucinated: this passage does not bear it. The label keeps the publisher's word.
+    A claim counts as hallucinated if its passage supports it only in part, or says nothing about
+    it. The label keeps the publisher's word.
 
     Raises:
-        ValueError: A file is not of the publisher's form; the message says where.
+        ValueError: A file does not have the publisher's form. The message says where.
     """
     found = (
         LabelledRow(

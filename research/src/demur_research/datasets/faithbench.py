@@ -1,6 +1,6 @@
-"""FaithBench: summaries on which detectors disagree, with marked spans (Bao et al. 2025).
+"""Read FaithBench: summaries on which detectors disagree, with marked spans (Bao et al. 2025).
 
-The form is the one that the publisher documents: `batch_1.json` to `batch_16.json`, without 13.
+The files have the form that the publisher documents: `batch_1.json` to `batch_16.json`, without 13.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Annotation(BaseModel):
 
     @property
     def worst(self) -> str:
-        """Its severest label, and of "Unwanted" the kind where it is given."""
+        """Return the severest label; for "Unwanted", with its kind where that is given."""
         return max(self.label, key=lambda one: (_severity(one), len(one)))
 
 
@@ -47,15 +47,15 @@ class _Sample(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The summaries of the batches at hand.
+    """Return the summaries of the batches at hand.
 
-    As in the publisher's own script, the severest label of any annotator is the summary's, and it
-    is hallucinated if that is "Unwanted" or "Questionable"; "Benign" is additional text that the
+    As in the publisher's own script, a summary has the severest label of any annotator. It is
+    hallucinated if that label is "Unwanted" or "Questionable". "Benign" is additional text that the
     annotator does not mind. `Answer.label` keeps the word. The spans of several annotators may
     overlap.
 
     Raises:
-        ValueError: A file is not of the documented form; the message says where.
+        ValueError: A file does not have the documented form. The message says where.
     """
     kept: Counter[str] = Counter()
     found = []

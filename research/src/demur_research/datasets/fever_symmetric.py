@@ -1,4 +1,4 @@
-"""FEVER-symmetric: claims of which the words alone say nothing (Schuster et al. 2019)."""
+"""Read FEVER-symmetric: claims whose words alone do not tell the label (Schuster et al. 2019)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Line(BaseModel):
 
     id: str
     fever_id: str | None = None
-    """The publisher's id, in a file with ids of its own."""
+    """The publisher's id; only in files whose `id` is another one."""
     claim: str
     evidence: str
     label: Literal["SUPPORTS", "REFUTES"]
@@ -33,13 +33,13 @@ class _Line(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The claims, in the publisher's form or in lines with premise and hypothesis.
+    """Return the claims, from the publisher's form or from lines with premise and hypothesis.
 
-    A claim stands with two sentences of evidence, and a sentence of evidence with two claims: pairs
-    that are linked so have one group.
+    Each claim occurs with two sentences of evidence, and each sentence of evidence with two claims.
+    Pairs that are linked in this way have one group.
 
     Raises:
-        ValueError: A file is of neither form; the message says where.
+        ValueError: A file has neither form. The message says where.
     """
     lines = [line for path in files.values() for line in rows(load(path), _Line, str(path))]
     groups = linked([(line.claim, line.evidence) for line in lines])

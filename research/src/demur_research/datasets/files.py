@@ -1,4 +1,4 @@
-"""Rows of JSON, JSON-lines and CSV files, checked against a form."""
+"""Read rows from JSON, JSON-lines and CSV files, and check their form."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Form = TypeVar("_Form", bound=BaseModel)
 
 
 def text(path: Path) -> str:
-    """What a file of text holds.
+    """Return the content of a text file.
 
     Raises:
-        ValueError: It cannot be read, or is not UTF-8; the message names the file.
+        ValueError: The file cannot be read, or is not UTF-8. The message names the file.
     """
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -28,30 +28,32 @@ def text(path: Path) -> str:
 
 
 def load(path: Path) -> Any:
-    """What a JSON file holds; of a file whose name ends in .jsonl, the list of its lines.
+    """Return the value in a JSON file, or the list of lines of a file whose name ends in .jsonl.
 
     Raises:
-        ValueError: It cannot be read, or is not JSON; the message names the file.
+        ValueError: The file cannot be read, or is not JSON. The message names the file.
     """
     return load_lines(path) if path.suffix == ".jsonl" else _parsed(text(path), str(path))
 
 
 def load_lines(path: Path) -> list[Any]:
-    """What the lines of a file hold, one JSON value each, whatever the file is called.
+    """Return the JSON values of a file's lines, one per line, whatever the file's name ends in.
 
     Raises:
-        ValueError: It cannot be read, or a line is not JSON; the message names the place.
+        ValueError: The file cannot be read, or a line is not JSON. The message names the file and
+            line.
     """
-    # Only \n ends a line: a JSON string may hold the other line separators of Unicode.
+    # `splitlines` would also split at other separators of Unicode, which a JSON string may hold.
     lines = enumerate(text(path).split("\n"), start=1)
     return [_parsed(line, f"{path}, line {at}") for at, line in lines if line.strip()]
 
 
 def load_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, by the names in its first line.
+    """Return the rows of a CSV file as mappings from the names in its first line.
 
     Raises:
-        ValueError: It cannot be read, or a row has more or fewer cells than the first.
+        ValueError: The file cannot be read, is not CSV, or has a row with more or fewer cells than
+            the first line.
     """
     reader = csv.DictReader(io.StringIO(text(path), newline=""), strict=True)
     try:
@@ -60,25 +62,26 @@ def load_csv(path: Path) -> list[dict[str, str]]:
         raise ValueError(f"{path}, line {reader.line_num} is not CSV: {error}") from error
     for at, row in enumerate(found, start=1):
         if None in row or None in row.values():
-            raise ValueError(f"{path}: row {at} has other cells than the first line names")
+            raise ValueError(f"{path}: row {at} has more or fewer cells than the first line")
     return found
 
 
 def rows(found: Any, form: type[_Form], name: str) -> list[_Form]:
-    """A list of objects, each of the form.
+    """Return a list of objects as instances of a form.
 
     Args:
-        found: What a file holds.
-        form: A model of one row; its other fields are not read.
-        name: Of the file, or of the part of it.
+        found: The content of a file, or a part of it.
+        form: A model of one row. Fields that it lacks are ignored.
+        name: The name of the file, or of its part, for messages.
 
     Raises:
-        ValueError: It is no list, or a row is not of the form; the message says which and why.
+        ValueError: `found` is not a list, or a row does not have the form. The message says which
+            row and why.
     """
     if not isinstance(found, list):
         raise ValueError(f"{name}: expected a list of objects, got {type(found).__name__}")
     try:
-        # A type that is known at run time only, which mypy has no words for.
+        # The type is known at run time only, which mypy cannot express.
         return TypeAdapter(list[form]).validate_python(found)  # type: ignore[valid-type]
     except ValidationError as error:
         first = error.errors()[0]

@@ -1,8 +1,8 @@
-"""Where the files of a data set are: where the user says, in `DEMUR_DATA`, or downloaded.
+"""Find the files of a data set: where the user says, in `DEMUR_DATA`, or among downloads.
 
-A file is downloaded from its publisher, checked, and kept in the user's cache. Where no checksum is
-known, the one of the first download is written beside the file and holds from then on. A download
-that was stopped on its way is gone on with when the set is looked for again.
+A file is downloaded from its publisher, checked, and kept in the user's cache. If no checksum is
+known, the checksum of the first download is written beside the file and holds from then on. A
+download that was stopped goes on when the data set is next looked for.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ import pooch
 from demur_research.datasets.catalogue import DataSet, File
 
 Report = Callable[[str, str, int, int], None]
-"""Is told the data set, what is done, how many bytes are done, and how many there are."""
+"""A callable that hears of a download: the data set's title, the file's name, the bytes done, and
+the bytes in all."""
 
 _CHUNK = 1 << 16
 _TIMEOUT_SECONDS = 30
 
 
 class NotHereError(ValueError):
-    """The user named a place, and the data set is not there."""
+    """Say that the data set is not in the place that the user named."""
 
 
 def cache() -> Path:
-    """The folder of what was downloaded, with a folder for each data set."""
+    """Return the folder of downloaded files, which has a folder for each data set."""
     return Path(platformdirs.user_cache_dir("demur")) / "data"
 
 
 def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
-    """The files of a data set that are on this machine, by their paths in the set.
+    """Return the files of a data set that are on this machine, by their paths in the data set.
 
     Args:
         known: The data set.
-        data: Its file, its folder, or the folder of all sets. None: `DEMUR_DATA`, then the cache.
+        data: Its file, its folder, or the folder of all data sets. None: `DEMUR_DATA`, then the
+            cache.
 
     Returns:
-        None where they are in none of these places.
+        The files; None if they are in none of these places.
 
     Raises:
-        NotHereError: `data` is given, and does not have them.
-        ValueError: A downloaded file is not any more what it was.
+        NotHereError: `data` is given, and does not have the files.
+        ValueError: A downloaded file has changed since its download.
     """
     if data is not None:
         found = _in(known, data)
@@ -59,7 +61,7 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
         found = _in(known, Path(named).expanduser())
         if found is not None:
             return found
-    if _begun(known).is_file():  # stopped on its way: what is there is not all that can be had
+    if _begun(known).is_file():  # a download was stopped, so the cache may lack files
         return None
     found = _in(known, cache())
     for file in known.files:
@@ -69,27 +71,31 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
 
 
 class Downloaded(NamedTuple):
-    """What came of a download."""
+    """Describe the result of a download."""
 
     trusted: Mapping[Path, str]
-    """Of the files of which no checksum is known, the sha256 that was written beside them."""
+    """The SHA-256 of each file without a known checksum. It was written beside the file."""
     left_out: Mapping[str, str]
-    """By path, files that the set can be read without and that could not be had, and why."""
+    """Why a file could not be downloaded, by its path. The data set can be read without these
+    files."""
 
 
 def download(known: DataSet, report: Report) -> Downloaded:
-    """Fetch the files of a data set that the cache does not have.
+    """Download the files of a data set that the cache does not have.
 
     Args:
         known: The data set.
-        report: Is told how far it is.
+        report: Hears how far the download is.
+
+    Returns:
+        What was trusted without a checksum, and what was left out.
 
     Raises:
-        ValueError: A file that is needed, or all that there is, has no address, cannot be fetched,
-            or is not the one that is expected. The message says where to put it. What was fetched
-            of that file is gone.
+        ValueError: A file that is needed, or every file, has no address, cannot be fetched, or does
+            not have the expected checksum. The message says where to put it. A part of the file
+            that was fetched is removed.
     """
-    # It would say on standard error what is reported here.
+    # `report` says what pooch would log to standard error.
     pooch.get_logger().setLevel(logging.ERROR)
     trusted: dict[Path, str] = {}
     left_out: dict[str, str] = {}
@@ -107,7 +113,7 @@ def download(known: DataSet, report: Report) -> Downloaded:
                 raise ValueError("it cannot be fetched without an account")
             _fetch(known, file, file.url, place, report)
         except (OSError, ValueError) as error:
-            # Where nobody answers, nobody will for the other files.
+            # If no server answered, none will answer for the other files either.
             silent = isinstance(error, OSError) and getattr(error, "response", None) is None
             if file.needed or (not had and (silent or file is lacking[-1])):
                 _begun(known).unlink(missing_ok=True)
@@ -123,13 +129,13 @@ def download(known: DataSet, report: Report) -> Downloaded:
 
 
 def _begun(known: DataSet) -> Path:
-    """What is there as long as a download is on its way."""
+    """Return the path of the marker that exists while a download is not finished."""
     return cache() / f".{known.name}.begun"
 
 
 def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) -> None:
     bar = _Bar(lambda done, total: report(known.title, place.name, done, total))
-    # Packed, the length that a server tells is not that of the file.
+    # For a compressed reply, a server gives another length than the file's.
     headers = {"Accept-Encoding": "identity"}
     pooch.retrieve(
         url,
@@ -143,7 +149,7 @@ def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) ->
 
 
 class _Bar:
-    """What pooch calls a progress bar."""
+    """Report progress in the way that pooch expects of a progress bar."""
 
     def __init__(self, report: Callable[[int, int], None]) -> None:
         self.total = 0
@@ -151,7 +157,7 @@ class _Bar:
         self._report = report
 
     def update(self, done: int) -> None:
-        # Pooch counts whole chunks.
+        # Pooch counts complete chunks, so the last one may go beyond the total.
         self._done = min(self._done + done, self.total) if self.total else self._done + done
         self._report(self._done, self.total)
 
@@ -183,7 +189,7 @@ def _in(known: DataSet, data: Path) -> dict[str, Path] | None:
 
 
 def _below(data: Path, path: str) -> Path | None:
-    """The file in the folder of all sets, in the set's own, or in one within that."""
+    """Return the file in the folder of all sets, in the set's own, or in one within that."""
     parts = Path(path).parts
     places = (data.joinpath(*parts[at:]) for at in range(len(parts)))
     return next((place for place in places if place.is_file()), None)
@@ -215,7 +221,7 @@ def _expected(known: DataSet) -> str:
 
 
 def by_hand(file: File) -> str:
-    """Where to put a file that one has got oneself."""
+    """Say where to put a file that you downloaded yourself."""
     return f"Put it at {cache() / file.path}, or name its folder with --data or DEMUR_DATA"
 
 

@@ -1,4 +1,4 @@
-"""Fool Me Twice: claims that people wrote to fool others (Eisenschlos et al. 2021)."""
+"""Read Fool Me Twice: claims that people wrote to fool others (Eisenschlos et al. 2021)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ class _Line(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The claims.
+    """Return the claims.
 
-    The contexts are sentences of one Wikipedia page, each once: first those that the writer chose
-    (`metadata["gold"]` of them), then those that the publisher's search brought.
+    The contexts are sentences of one Wikipedia page, each once. The sentences that the writer chose
+    come first, and `metadata["gold"]` is their number. Then come the sentences that the publisher's
+    search found.
 
     Raises:
-        ValueError: A file is not of the publisher's form; the message says where.
+        ValueError: A file does not have the publisher's form. The message says where.
     """
     found = (_row(line) for path in files.values() for line in rows(load(path), _Line, str(path)))
     return each_once(found)

@@ -1,8 +1,8 @@
-"""haltt4llm: multiple choice, with a right option, and with what models answered.
+"""Read haltt4llm: multiple-choice questions with a right option, and what models answered.
 
-Read are the publisher's question files with the test results beside them, and JSON lines of id,
-set, question, options, correct and recorded. The results hold the replies that were not correct;
-what they do not list was answered correctly.
+Two forms are read: the publisher's question files with the test results beside them, and JSON lines
+with id, set, question, options, correct and recorded. The results list only the replies that were
+not correct: a question that they do not list was answered correctly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from demur_research.datasets.files import load, rows, text
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 SETS = ("hq", "fake", "nota", "truthfulqa")
-"""Trivia; questions about what does not exist; some without a right option; TruthfulQA's."""
+"""Trivia; questions about things that do not exist; questions of which some have no right option;
+the questions of TruthfulQA."""
 
 Choice = Literal["A", "B", "C", "D", "E"]
 
@@ -102,7 +103,7 @@ def _of_publisher(path: Path, of_set: str, results: Sequence[tuple[str, Path]]) 
 
 
 def _outcomes(path: Path, asked: Sequence[_Question]) -> list[_Outcome]:
-    """What a model answered to each question, by the file of those that were not correct."""
+    """Return how a model did on each question, by the file of replies that were not correct."""
     told = text(path)
     heads = {}
     for at, one in enumerate(asked):
@@ -127,8 +128,8 @@ def _outcomes(path: Path, asked: Sequence[_Question]) -> list[_Outcome]:
     for kind, count in _COUNT.findall(told):
         if counted[kind] != int(count):
             raise ValueError(
-                f"{path}: it is of other questions: {count} {kind.lower()} by its own count, "
-                f"{counted[kind]} of them found"
+                f"{path}: it is of other questions: it counts {count} {kind.lower()} replies, but "
+                f"{counted[kind]} were found for the questions beside it"
             )
     return outcomes
 
@@ -146,7 +147,7 @@ def _row(line: _Line) -> LabelledRow:
 def _answer(choice: str, said: str, correct: str) -> Answer:
     if choice == correct:
         return Answer(said, False, choice, "correct")
-    # Who does not know makes nothing up: the publisher counts that by itself.
+    # "I don't know" makes nothing up, and the publisher counts it separately.
     if said.strip() == _UNKNOWN:
         return Answer(said, None, choice, "unknown")
     return Answer(said, True, choice, "incorrect")
@@ -186,6 +187,6 @@ DATA_SET = DataSet(
         "questions, E in fake, D in nota. A reply that recites all options was graded correct."
     ),
     read=_read,
-    traps={"question twice": "The same question stands there again, with other options or not."},
+    traps={"question twice": "A question occurs again, with the same options or with others."},
     read_here=False,
 )

@@ -1,6 +1,7 @@
-"""HaluEval: questions with a right and a made-up answer, and answers of ChatGPT that people judged.
+"""Read HaluEval: questions with a right and a made-up answer, and judged answers of ChatGPT.
 
-Read are the publisher's files, JSON lines in spite of their names, and the same rows with an id.
+Two forms are read: the publisher's files, which are JSON lines in spite of their names, and the
+same rows with an id.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _read_pairs(files: Mapping[str, Path]) -> Reading:
 def _read_judged(files: Mapping[str, Path]) -> Reading:
     (path,) = files.values()
     judged = rows(load_lines(path), _Judged, str(path))
-    # Two rows of the publisher's have the column's name for their ID.
+    # Two rows of the publisher have the column's name as their ID.
     times = Counter(row.id for row in judged)
     found, kept = [], Counter[str]()
     for at, row in enumerate(judged, start=1):
@@ -88,7 +89,7 @@ QA = DataSet(
     read=_read_pairs,
     traps={
         "right inside the wrong": "The hallucinated answer holds the right one.",
-        "sentences joined": "Sentences of the knowledge stand together without a blank.",
+        "sentences joined": "Sentences of the knowledge have no space between them.",
     },
 )
 
@@ -109,9 +110,9 @@ GENERAL = DataSet(
     ),
     read=_read_judged,
     traps={
-        "span not in the answer": "What people marked is a remark of theirs, or stands otherwise "
-        "in the answer: it has no place.",
-        "hallucinated without a span": "Nothing that was marked has a place in the answer.",
+        "span not in the answer": "A marked text is not in the answer word for word, or is a "
+        "remark about it, so it has no place.",
+        "hallucinated without a span": "No marked text has a place in the answer.",
     },
     read_here=False,
 )

@@ -1,4 +1,7 @@
-"""The data sets for `demur compare NAME`, which finds this by the entry point `demur.data_sets`."""
+"""Offer the data sets to `demur compare NAME`.
+
+demur finds `rows` by the entry point `demur.data_sets`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from demur_research.datasets import DATA_SETS, read
 
 
 def rows(name: str, path: Path | None = None) -> Iterator[Mapping[str, Any]]:
-    """The rows of a data set, as `LabelledRow.as_line` writes them.
+    """Return the rows of a data set, in the form of `LabelledRow.as_line`.
 
     Args:
         name: One of `DATA_SETS`.
-        path: See `read`.
+        path: The folder of all data sets, the folder of this one, or its file; None: see `read`.
 
     Raises:
-        LookupError: There is no data set of this name; the message lists those that there are.
-        ValueError: Its files cannot be had or read.
+        LookupError: There is no data set of this name. The message lists the names.
+        ValueError: Its files cannot be found, downloaded or read.
     """
     if name not in DATA_SETS:
         known = ", ".join(DATA_SETS)

@@ -1,4 +1,4 @@
-"""Claims and the texts that they are judged by: what the sets of such pairs have in common."""
+"""Share what data sets of claims have in common: a claim, and the texts that it is judged by."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from demur_research.datasets.rows import LabelledRow, Reading
 REPEATED = "repeated pairs"
 CONTRADICTED = "pairs with two labels"
 FILTERS = {
-    REPEATED: "The same claim with the same texts and the same label, after the first: it would "
-    "count twice.",
-    CONTRADICTED: "The same claim with the same texts under different labels, all of them: the set "
-    "does not say which label holds.",
+    REPEATED: "Repetitions of a claim with the same texts and the same label: they would count "
+    "twice.",
+    CONTRADICTED: "Claims that have different labels with the same texts: the set does not say "
+    "which label holds.",
 }
-"""What `each_once` leaves out."""
+"""What `each_once` leaves out, and why."""
 
 
 def digest(*texts: str) -> str:
-    """A short name for texts that have none, the same wherever the texts are the same."""
+    """Return a short name for texts that have none; equal texts have equal names."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def renamed(values: Any, names: Mapping[str, str]) -> Any:
-    """A row of a file with other names for its fields, from those to the form's own."""
+    """Return a row of a file with its fields renamed to the form's names.
+
+    Args:
+        values: The row. If it is not an object, it is returned as it is.
+        names: The form's name for each name in the file.
+    """
     if not isinstance(values, dict):
         return values
     other = {names[name]: value for name, value in values.items() if name in names}
@@ -34,7 +39,7 @@ def renamed(values: Any, names: Mapping[str, str]) -> Any:
 
 
 def each_once(found: Iterable[LabelledRow]) -> Reading:
-    """Keep one row of each claim and its texts, and count the others by the names in `FILTERS`.
+    """Keep one row of each claim with its texts, and count the others by the names in `FILTERS`.
 
     Args:
         found: Rows with one answer each.
@@ -54,10 +59,10 @@ def each_once(found: Iterable[LabelledRow]) -> Reading:
 
 
 def linked(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """A group for each pair, such that pairs with a text in common have the same group.
+    """Return a group for each pair, such that pairs with a text in common have the same group.
 
-    The link is followed from pair to pair: if A shares its first text with B, and B its second
-    text with C, all three are one group.
+    Links are followed from pair to pair. If A and B share their first text, and B and C share their
+    second text, all three are one group.
     """
     above: dict[tuple[int, str], tuple[int, str]] = {}
 

@@ -1,7 +1,7 @@
-"""PHD: passages about Wikipedia entities, each judged as a whole (arXiv 2310.06498, section 3).
+"""Read PHD: passages about Wikipedia entities, each labelled as a whole.
 
-Read are the publishers' file, an object of three lists, and JSON lines of id, entity, passage,
-domain, label and wrong_part.
+The set is described in arXiv 2310.06498, section 3. Two forms are read: the publishers' file, an
+object of three lists, and JSON lines with id, entity, passage, domain, label and wrong_part.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 Domain = Literal["low", "medium", "high"]
 DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
-"""How much there is to know of the entity, by what a search engine counted."""
+"""How common an entity is, by the hits of a search engine."""
 
 _KEYS: dict[str, Domain] = {"wiki_10w": "low", "wiki_1000w": "medium", "wiki_1y": "high"}
 
 
-# A number of a passage stands there as a number.
+# A wrong part that is a number is a JSON number in the file.
 _Text = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
@@ -105,7 +105,7 @@ DATA_SET = DataSet(
     ),
     read=_read,
     traps={
-        "wrong part in a factual passage": "People named a wrong part, and called the passage "
+        "wrong part in a factual passage": "People named a wrong part and still called the passage "
         "factual.",
         "wrong part not in the passage": "The wrong part is not quoted word for word, or several "
         "are joined with semicolons.",

@@ -1,11 +1,13 @@
-"""What models said about the passages of PHD and WikiBio-GPT3, joined to those passages.
+"""Read what models said about the passages of PHD and WikiBio-GPT3, and join it to the passages.
 
-Two forms are read. The publishers' lists, in their folder Reverse_Validation, hold the replies of
-one variant of Reverse Validation by ChatGPT, each with its passage. JSON lines, in a file
-"records_MODEL.jsonl", hold the replies of every method, each line with its passage, or with an `id`
-that is the key of its row. The
-lists' field `label`, in JSON lines `..._recorded_decision`, is an old decision of the method and
-not the truth about the passage. It is read for zero-shot alone, of which nothing else was kept.
+Two forms are read. The publishers' lists are in their folder Reverse_Validation. They hold
+ChatGPT's replies to one variant of Reverse Validation, each with its passage. JSON lines are in a
+file "records_MODEL.jsonl". They hold the replies of every method, each line with its passage, or
+with an `id` that is the key of its row.
+
+The field `label` of the lists, and `..._recorded_decision` of the JSON lines, is an old decision of
+the method and not the truth about the passage. It is read for zero-shot detection only, because
+nothing else of that was kept.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Variant = Literal["qg", "em"]
 VARIANTS: tuple[Variant, ...] = ("qg", "em")
 
 CHATGPT, LLAMA_2 = "chatgpt", "llama2"
-"""The models of which there are records, as the names of their files have them."""
+"""The models whose replies are recorded, as the names of the files spell them."""
 PHD_LISTS = "our_dataset_{variant}_record.json"
 WIKIBIO_LISTS = "wiki_bio_{variant}_record.json"
 
@@ -33,41 +35,43 @@ _SAID = (
     *("qg_answer", "em_answer", "lmvslm_verdict"),
     *("zero_shot_recorded_decision", "selfcheck_bertscore"),
 )
-# A number of more digits is no percentage, and one of hundreds of digits no float.
+# The digits are bounded: a longer number is no percentage, and a very long one is no finite float.
 _PERCENTAGE = re.compile(
     r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
 )
 
 
 class Replies(BaseModel):
-    """What a model said about one passage, in the names of the JSON lines.
+    """Hold what a model said about one passage, under the names of the JSON lines.
 
-    Of the publishers' lists, a row is read into the same names. None where nothing is recorded.
+    A row of the publishers' lists is read into the same names. A field is None where nothing is
+    recorded.
     """
 
     model_config = ConfigDict(frozen=True)
 
     id: str | None = None
     entity: str | None = None
-    """With what stands around it: by this the published decisions were made."""
+    """The name with any text around it, because the published decisions were made with that
+    text."""
     passage: str | None = None
     qg_answer: str | None = None
     """The reply of stage 2 to the question."""
     qg_is_same: str | None = None
-    """What a model said on whether that reply means the entity; None where it was not asked."""
+    """A model's reply on whether `qg_answer` names the entity; None if no model was asked."""
     em_answer: str | None = None
     em_is_same: str | None = None
     lmvslm_verdict: str | None = None
     zero_shot_recorded_decision: Literal["factual", "non-factual"] | None = None
     selfcheck_bertscore: float | None = Field(None, allow_inf_nan=False)
-    """Higher means less consistent."""
+    """The inconsistency by BERTScore; higher means less consistent."""
     samples: tuple[str, ...] = ()
     """Other passages about the entity, which the model wrote for SelfCheck."""
 
     @model_validator(mode="before")
     @classmethod
     def _of_a_list(cls, values: Any) -> Any:
-        """A row of the publishers' lists, whose variant shows in the name of its query."""
+        """Rename the fields of a row of the publishers' lists; its query tells the variant."""
         for query, variant in {"question": "qg", "detail": "em"}.items():
             if isinstance(values, dict) and query in values:
                 told = {f"{variant}_answer": "answer", f"{variant}_is_same": "Is_same"}
@@ -93,53 +97,54 @@ class Replies(BaseModel):
 
     @property
     def said(self) -> set[str]:
-        """The names of the replies that are recorded."""
+        """Return the names of the replies that are recorded."""
         return {name for name in _SAID if getattr(self, name) is not None}
 
     def reply(self, variant: Variant) -> str | None:
-        """Of stage 2 of a variant."""
+        """Return the reply of stage 2 of a variant."""
         return self.qg_answer if variant == "qg" else self.em_answer
 
     def is_same(self, variant: Variant) -> str | None:
-        """What a model said of that reply."""
+        """Return a model's reply on whether the variant's reply names the entity."""
         return self.qg_is_same if variant == "qg" else self.em_is_same
 
     def and_(self, more: Replies) -> Replies:
-        """Both together: the publishers have a list for each variant."""
+        """Return both records as one, because the publishers have a list for each variant."""
         told = {name: value for name, value in more if value not in (None, ())}
         return self.model_copy(update=told)
 
 
 @dataclass(frozen=True)
 class Records:
-    """The replies, by the key of the passage's row."""
+    """Hold the replies about passages, by the key of the passage's row."""
 
     by_key: Mapping[str, Replies]
     left_over: tuple[str, ...] = ()
-    """The entities, or ids, of records of passages that the data lacks."""
+    """The entities, or ids, of records whose passages the data lacks."""
 
 
 def first_percentage(reply: str) -> float:
     """Return the first percentage anywhere in a reply, as a share; 1 where it gives none.
 
-    A reading for replies to the publishers' prompts alone, which ask for no line with the figure:
-    the published decision holds no reply to a percentage that it does not give.
+    Use it for replies to the publishers' prompts only, which ask for no line with the figure. The
+    published decision does not count a missing percentage against a reply.
     """
     found = _PERCENTAGE.search(reply)
     return min(float(found[1].replace(",", ".")) / 100, 1.0) if found else 1.0
 
 
 def find_records(path: Path, lists: str, model: str) -> list[Path]:
-    """The files of a model's records.
+    """Return the files of a model's records.
 
     Args:
-        path: A file, or a folder that holds the records, or the publishers' folder of them.
-        lists: What the publishers call their lists, which are of ChatGPT: `PHD_LISTS` or
+        path: A file, a folder that holds the records, or a folder that holds the publishers' folder
+            of records.
+        lists: The publishers' names of their lists, which are of ChatGPT: `PHD_LISTS` or
             `WIKIBIO_LISTS`.
         model: `CHATGPT` or `LLAMA_2`.
 
     Raises:
-        ValueError: The folder holds none.
+        ValueError: The folder holds no records of the model.
     """
     if not path.is_dir():
         return [path]
@@ -156,20 +161,22 @@ def find_records(path: Path, lists: str, model: str) -> list[Path]:
 
 
 def read_records(files: Sequence[Path], passages: Sequence[LabelledRow]) -> Records:
-    """The records in files, joined to the rows that they are about.
+    """Return the records in files, joined to the rows that they are about.
 
     Args:
-        files: As `find_records` finds them.
+        files: The files, as `find_records` returns them.
         passages: Rows of one answer each, with the `entity` in their metadata.
 
     Raises:
-        ValueError: A file cannot be read, a record is of another passage than the data's, or it
-            cannot be told which passage it is of.
+        ValueError: A file cannot be read, a record is of another passage than the data's, or no
+            passage fits a record.
     """
     by_key = {row.key: row for row in passages}
     by_text = {_spaced(row.answers[0].text): row for row in passages}
     if min(len(by_key), len(by_text)) < len(passages):
-        raise ValueError("the data has a passage or a key twice: records would fit both")
+        raise ValueError(
+            "the data has a passage or a key twice, expected once: a record would fit both"
+        )
     entities = {_bare(str(row.metadata["entity"])) for row in passages}
     joined: dict[str, Replies] = {}
     left_over: dict[str, None] = {}
@@ -205,5 +212,5 @@ def _spaced(text: str) -> str:
 
 
 def _bare(entity: str) -> str:
-    """The name without the blanks and stray signs around it, which not everyone keeps."""
+    """Return the name without the spaces and punctuation around it, which not every file keeps."""
     return "".join(filter(str.isalnum, entity)).casefold()

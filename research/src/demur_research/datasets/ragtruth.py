@@ -1,7 +1,7 @@
-"""RAGTruth: answers of six models to what a search brought, with marked spans (Niu et al. 2024).
+"""Read RAGTruth: answers of six models to retrieved texts, with marked spans (Niu et al. 2024).
 
-The form is the one that the publisher documents: `response.jsonl` with the answers, and
-`source_info.jsonl` with what they rest on.
+The files have the form that the publisher documents: `response.jsonl` with the answers, and
+`source_info.jsonl` with the texts that they rest on.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Source(_Form):
     def _as_its_task_has_it(self) -> _Source:
         if isinstance(self.source_info, _OF[self.task_type]):
             return self
-        raise ValueError(f"source_info is not what {self.task_type} has: {_EXPECTED}")
+        raise ValueError(f"source_info does not fit {self.task_type}: expected {_EXPECTED}")
 
     @property
     def question(self) -> str | None:
@@ -76,19 +76,19 @@ class _Source(_Form):
 
 
 _OF = {"QA": _Asked, "Summary": str, "Data2txt": dict}
-_EXPECTED = "QA a question with passages, Summary a text, Data2txt an object"
+_EXPECTED = "for QA a question with passages, for Summary a text, for Data2txt an object"
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The answers, each a row; those to one source are of one group.
+    """Return the answers, one row each. Answers to one source have one group.
 
-    An answer is hallucinated if a span of it is marked, as the publisher counts. The context is the
-    document, the passages, or the record as JSON. Only questions have a question: a summary's and
-    a description's prompt asks nothing about the world.
+    As the publisher counts, an answer is hallucinated if any span of it is marked. The context is
+    the document, the passages, or the record as JSON. Only rows of the task QA have a question: the
+    prompts for summaries and descriptions ask nothing about the world.
 
     Raises:
-        ValueError: One of the two files is not there, a file is not of the documented form, or an
-            answer is of an unknown source; the message says where.
+        ValueError: One of the two files is missing, a file does not have the documented form, or an
+            answer's source is unknown. The message says where.
     """
     if not {_RESPONSES, _SOURCES} <= files.keys():
         raise ValueError(
@@ -157,14 +157,14 @@ DATA_SET = DataSet(
     "one source are drawn together.",
     read=read,
     filters={
-        "incorrect refusals": "Answers that refuse although the texts tell: the publisher leaves "
-        "them out too.",
-        "truncated answers": "Answers that break off: the publisher leaves them out too.",
+        "incorrect refusals": "Answers that refuse although the texts hold an answer. The "
+        "publisher leaves them out too.",
+        "truncated answers": "Answers that break off. The publisher leaves them out too.",
     },
     traps={
         **TRAPS,
-        _TRUE: "Spans that the texts do not say, and that annotators know to be true. They count "
-        "as hallucinated.",
+        _TRUE: "Spans that annotators know to be true although the texts do not say them. They "
+        "count as hallucinated.",
     },
     read_here=False,
 )

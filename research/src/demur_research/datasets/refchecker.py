@@ -1,8 +1,8 @@
-"""RefChecker's human annotations: claim triplets of the answers of seven models.
+"""Read RefChecker's human annotations: labelled claim triplets from the answers of seven models.
 
-Read are the publisher's files, a list for each setting and model, and JSON lines of id, setting,
-source, model, response, claims and labels. Neither has the questions or the references, which the
-publisher does not give: the answers cannot be checked again.
+Two forms are read: the publisher's files, a list for each setting and model, and JSON lines with
+id, setting, source, model, response, claims and labels. Neither has the questions or the
+references, because the publisher does not give them. So the answers cannot be checked again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SETTINGS: Mapping[str, str] = {
     "msmarco": "noisy_context",
     "dolly": "accurate_context",
 }
-"""By the source of its questions, the setting that the models answered in."""
+"""The setting in which the models answered, by the source of the questions."""
 MODELS = (
     *("alpaca_7B", "chatgpt", "claude2", "davinci001"),
     *("falcon_40B_instruct", "gpt4", "llama2_70b_chat"),
@@ -66,7 +66,10 @@ def _lines(path: Path) -> Iterator[_Line]:
     if path.suffix == ".jsonl":
         for at, line in enumerate(rows(load(path), _Line, str(path)), start=1):
             if len(line.claims) != len(line.labels):
-                raise ValueError(f"{path}: row {at} has other labels than claims")
+                raise ValueError(
+                    f"{path}: row {at}: expected a label for each of {len(line.claims)} claims, "
+                    f"got {len(line.labels)} labels"
+                )
             if line.source not in SETTINGS:
                 raise ValueError(f"{path}: row {at}, source: expected one of {', '.join(SETTINGS)}")
             yield line
@@ -128,8 +131,8 @@ DATA_SET = DataSet(
     ),
     read=_read,
     traps={
-        "abstained": "No claim was found in the response: it has no label, and rates over "
-        "responses leave it out.",
+        "abstained": "The response has no claims and so no label. Rates over responses leave it "
+        "out.",
         "claim twice": "A response has the same claim more than once.",
     },
 )

@@ -1,4 +1,4 @@
-"""What every data set is read into: rows with labels at answer, sentence or span level."""
+"""Define what every data set is read into: rows with labels for answers, sentences or spans."""
 
 from __future__ import annotations
 
@@ -12,52 +12,55 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True)
 class Part:
-    """A labelled sentence or span of an answer, as offsets `[start, end)` into its text."""
+    """Describe a labelled sentence or span of an answer by offsets `[start, end)` into its text."""
 
     start: int
     end: int
     hallucinated: bool
     label: str
-    """The publisher's word for it."""
+    """The publisher's word for the label."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, with what people found of it."""
+    """Hold one answer, with the labels that people gave it."""
 
     text: str
     hallucinated: bool | None
-    """Of the whole; None where the publisher gives no label that says so."""
+    """Whether the answer as a whole is hallucinated; None where the publisher gives no such
+    label."""
     name: str | None = None
-    """Which answer of its row it is, such as "best" or the name of the model that wrote it. None
-    where the row has one answer only."""
+    """The name that identifies the answer in its row, such as "best" or the model that wrote it;
+    None where the row has one answer only."""
     label: str | None = None
-    """The publisher's word for the whole."""
+    """The publisher's word for the label of the whole answer."""
     parts: tuple[Part, ...] = ()
-    """Labelled sentences or spans, in their order; empty where the labels are of the whole."""
+    """Labelled sentences or spans, in their order; empty where only the whole answer has a
+    label."""
 
 
 @dataclass(frozen=True)
 class LabelledRow:
-    """A question, or a claim without one, with its answers and the texts that they rest on."""
+    """Hold a question, or a claim without one, with its answers and the texts that they rest on."""
 
     key: str
-    """Unique in its set, and the same whatever is left out of the set."""
+    """A key that is unique in the data set, and the same whichever rows are left out."""
     question: str | None
     answers: tuple[Answer, ...]
-    """At least one; their names differ."""
+    """At least one answer. The names of the answers differ."""
     contexts: tuple[str, ...] = ()
     group: str = ""
-    """What rows have in common that are drawn together in a bootstrap, such as a document. Empty:
-    the row stands alone."""
+    """What the row has in common with other rows, such as a document. The bootstrap draws a group
+    as one. Empty: the row stands alone."""
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What else a method or a table needs, such as `entity`, `domain` or `short_answer`."""
+    """Other values that a method or a table needs, such as `entity`, `domain` or `short_answer`."""
 
     def as_line(self) -> dict[str, Any]:
-        """The row as `demur score` and `demur compare` read it.
+        """Return the row in the form that `demur score` and `demur compare` read.
 
-        Labels stand under `hallucinated`: a truth value for the one answer, or by the answers'
-        names. An answer without a label of the whole has None.
+        The labels stand under `hallucinated`: a truth value if the row has one answer without a
+        name, or else a mapping from the answers' names. An answer without a label of the whole has
+        None.
         """
         line: dict[str, Any] = {"id": self.key, "question": self.question}
         if self.answers[0].name is None:
@@ -76,17 +79,17 @@ class LabelledRow:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a data set."""
+    """Hold the rows that were read of a data set, and what was left out, kept and missing."""
 
     rows: tuple[LabelledRow, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """By the names of the filters that left rows out: how many rows."""
+    """The number of rows that each filter left out, by the filter's name."""
     kept: Mapping[str, int] = field(default_factory=dict)
-    """By the names of the set's traps: how many there are among the rows."""
+    """How often each trap of the data set occurs in the rows, by the trap's name."""
     missing: tuple[str, ...] = ()
-    """The set's files that were not there, and without which it was read."""
+    """The paths of the data set's files that were not found. The rows were read without them."""
     folder: Path | None = None
-    """Where its files lie, to look for what is published beside them."""
+    """The folder of the files, where records that are published beside them are looked for."""
 
     def __iter__(self) -> Iterator[LabelledRow]:
         return iter(self.rows)

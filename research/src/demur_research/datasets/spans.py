@@ -1,4 +1,4 @@
-"""Spans that a publisher marks in an answer by offsets and by their words."""
+"""Check spans that a publisher marks in an answer by offsets and by their words."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from demur_research.datasets.rows import Part
 
 MISPLACED = "misplaced spans"
 TRAPS = {
-    MISPLACED: "Marked spans whose words do not stand at their offsets: they are no parts of the "
-    "answer, and stand in the row's metadata under misplaced. The answer keeps its label."
+    MISPLACED: "Marked spans whose words are not at their offsets. They are not among the parts of "
+    "the answer but in the row's metadata, under misplaced. The answer keeps its label."
 }
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """A span, with the words that the publisher says it has."""
+    """Hold a span, with the words that the publisher gives for it."""
 
     part: Part
     words: str
 
 
 def split(text: str, spans: Iterable[Quoted]) -> tuple[tuple[Part, ...], list[JsonValue]]:
-    """The spans that stand in the text, in their order, and the words of those that do not."""
+    """Return the spans whose words are at their offsets, in order, and the words of all others."""
     placed, misplaced = [], list[JsonValue]()
     for span in spans:
         start, end = span.part.start, span.part.end

@@ -1,4 +1,4 @@
-"""SummEdits: summaries with small edits, consistent or not (Laban et al. 2023)."""
+"""Read SummEdits: summaries with small edits, consistent or not (Laban et al. 2023)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Row(BaseModel):
     original_summary: str
     edit_types: list[str] | None = None
     domain: str | None = None
-    """Only in the publisher's file of all domains."""
+    """The domain; only in the publisher's file of all domains."""
 
     @model_validator(mode="before")
     @classmethod
@@ -36,10 +36,10 @@ class _Row(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The summaries of the domains at hand, from a file for each domain or from one of all.
+    """Return the summaries of the domains at hand, from a file for each domain or from one of all.
 
     Raises:
-        ValueError: A file is of neither form; the message says where.
+        ValueError: A file has neither form. The message says where.
     """
     found = [row for path in files.values() for row in _rows(path)]
     return each_once(found)

@@ -1,7 +1,8 @@
-"""TruthfulQA: questions that invite common falsehoods, with right and wrong answers.
+"""Read TruthfulQA: questions that invite common falsehoods, with right and wrong answers.
 
-Read are the publisher's CSV files, that of 817 questions and that of 2025 with 790, which names the
-wrong answer to choose; and JSON lines of id, type, category, question, best, correct and incorrect.
+The publisher has two CSV files: one with 817 questions, and one of 2025 with 790, which names the
+wrong answer to choose. Both are read. JSON lines with id, type, category, question, best, correct
+and incorrect are read too.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _read(files: Mapping[str, Path]) -> Reading:
 
 
 def _place(incorrect: list[str], chosen: str | None) -> str | None:
-    """The name of the wrong answer that the publisher chose; it is added where it is not listed."""
+    """Return the name of the wrong answer that the publisher chose; add it if it is not listed."""
     text = (chosen or "").strip()
     if not text:
         return None
@@ -95,7 +96,7 @@ DATA_SET = DataSet(
     files=(
         File(
             "truthfulqa/TruthfulQA.csv",
-            # Of 2025 it is /main/TruthfulQA.csv; the papers have this one.
+            # The file of 2025 is /main/TruthfulQA.csv; the papers use this one.
             "https://raw.githubusercontent.com/sylinrl/TruthfulQA/main/data/v1/TruthfulQA.csv",
         ),
     ),

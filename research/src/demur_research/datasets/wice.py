@@ -1,4 +1,4 @@
-"""WiCE: sentences of Wikipedia against the pages that they cite (Kamoi et al. 2023)."""
+"""Read WiCE: sentences of Wikipedia as claims, and the pages they cite (Kamoi et al. 2023)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class _Line(BaseModel):
 
 
 def read(files: Mapping[str, Path]) -> Reading:
-    """The claims.
+    """Return the claims.
 
-    The context is the cited page, a sentence a line. `metadata["evidence"]` holds the sentences
-    and `metadata["supporting_sentences"]` one list of places in it for each set of sentences that
-    an annotator chose; the sets of one claim differ.
+    The context is the cited page, one sentence a line. `metadata["evidence"]` holds the sentences.
+    `metadata["supporting_sentences"]` holds, for each set of sentences that an annotator chose, a
+    list of their places in the evidence. The sets of one claim differ.
 
     Raises:
-        ValueError: A file is not of the publisher's form; the message says where.
+        ValueError: A file does not have the publisher's form. The message says where.
     """
     found = [row for path in files.values() for row in _rows(path)]
     return each_once(found)

@@ -1,11 +1,11 @@
-"""WikiBio-GPT3: biographies judged sentence by sentence (Manakul et al. 2023).
+"""Read WikiBio-GPT3: biographies labelled sentence by sentence (Manakul et al. 2023).
 
-Read are the publisher's file, a list of gpt3_text, wiki_bio_text, gpt3_sentences, annotation and
-wiki_bio_test_idx, and JSON lines of id, entity, passage, sentences, labels, reference and
-in_rv_subset.
+Two forms are read: the publisher's file, a list of objects with gpt3_text, wiki_bio_text,
+gpt3_sentences, annotation and wiki_bio_test_idx, and JSON lines with id, entity, passage,
+sentences, labels, reference and in_rv_subset.
 
-Reverse Validation is tried on those of which the first sentence gives a name and not every sentence
-is accurate (arXiv 2310.06498, section 5): so all of them are non-factual.
+Reverse Validation is tried on a subset (arXiv 2310.06498, section 5): the first sentence gives a
+name, and not every sentence is accurate. So every passage of the subset is non-factual.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ def _read(files: Mapping[str, Path]) -> Reading:
     found, kept = [], Counter[str]()
     for at, line in enumerate(_lines(path), start=1):
         if line.sentences and len(line.sentences) != len(line.labels):
-            raise ValueError(f"{path}: row {at} has other labels than sentences")
+            raise ValueError(
+                f"{path}: row {at}: expected a label for each of {len(line.sentences)} sentences, "
+                f"got {len(line.labels)} labels"
+            )
         parts = tuple(_parts(line))
         kept["sentence without a place"] += len(line.labels) - len(parts)
         entity = line.entity and line.entity.strip(_STRAY)
@@ -68,7 +71,7 @@ def _read(files: Mapping[str, Path]) -> Reading:
 
 
 def _parts(line: _Line) -> Iterator[Part]:
-    """The sentences that stand in the passage as they are, each behind the one before."""
+    """Yield the sentences that are in the passage word for word, each after the one before."""
     end = 0
     for sentence, label in zip(line.sentences, line.labels, strict=False):
         text = sentence.strip()
@@ -98,10 +101,10 @@ def _lines(path: Path) -> Iterator[_Line]:
 
 
 def named(sentence: str) -> str | None:
-    """Whom a first sentence is about: what stands before its bracket, if that is short enough.
+    """Return whom a first sentence is about: the text before its bracket, if that is short enough.
 
-    This is how the authors of Reverse Validation chose their passages. A blank before the bracket
-    ends a piece, and the last piece counts though it is empty.
+    The authors of Reverse Validation chose their passages in this way. A space before the bracket
+    ends a piece, and the last piece counts even if it is empty.
     """
     name, _, _ = sentence.partition("(")
     return name if len(name.split(" ")) <= _MOST_PIECES else None
@@ -129,8 +132,8 @@ DATA_SET = DataSet(
     ),
     read=_read,
     traps={
-        "sentence without a place": "A labelled sentence does not stand in the passage as it is.",
-        "stray signs around the entity": "Quotes or commas around it are taken off.",
+        "sentence without a place": "A labelled sentence is not in the passage word for word.",
+        "stray signs around the entity": "Quotes or commas around the entity are removed.",
     },
     read_here=False,
 )

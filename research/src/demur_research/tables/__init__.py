@@ -1,4 +1,4 @@
-"""Every table and figure of the sources that can be run, and our own, by name."""
+"""List every table and figure of the papers that can be run, and demur's own tables, by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLES: Mapping[str, Table] = {
     )
     for table in tables
 }
-"""By name, in the order in which they are listed."""
+"""The tables by name, in the order in which they are listed."""
 
 NOT_RUN: tuple[NotRun, ...] = (*FEWL_NOT_RUN, *reverse_validation.NOT_RUN)
-"""Those of the sources that cannot be run."""
+"""The tables and figures of the papers that cannot be run."""

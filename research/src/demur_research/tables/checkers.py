@@ -1,4 +1,4 @@
-"""RefChecker's checkers on claims that are given: the checking is measured, not the extraction."""
+"""Run RefChecker's checkers on given claims, to measure the checking without the extraction."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from demur.runtime import Steps
 from demur.schema import ABSTAIN
 
 CHECKERS = ("logprobs", "joint", "per_claim")
-"""RefChecker's checkers that ask a chat model."""
+"""The checkers of RefChecker that ask a chat model."""
 WHOLE = "answer"
-"""RefChecker as a whole, on an answer whose claims it finds itself."""
+"""The name of RefChecker as a whole, on an answer whose claims it finds itself."""
 
 
 class GivenClaims(RefChecker):
-    """RefChecker for claims that are given: `metadata["claims"]`, or else the answer as one."""
+    """Check given claims with RefChecker: `metadata["claims"]`, or else the answer as one claim."""
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         yield from ()
@@ -29,23 +29,24 @@ class GivenClaims(RefChecker):
 
 
 def checker(name: str, model: BaseChatModel) -> Evaluator:
-    """One of `CHECKERS`, or `WHOLE`."""
+    """Return the evaluator of a name: one of `CHECKERS`, or `WHOLE`."""
     return RefChecker(model) if name == WHOLE else GivenClaims(model=model, checker=name)
 
 
 def sample(
     answer: str, contexts: Sequence[str], question: str | None = None, **metadata: object
 ) -> Sample:
-    """What an evaluator reads."""
+    """Return the sample that an evaluator reads."""
     documents = tuple(Document(page_content=text) for text in contexts)
     return Sample(answer=answer, contexts=documents, question=question, metadata=metadata)
 
 
 def score(found: Evaluation) -> float | None:
-    """How well supported a claim, or an answer, is said to be, in [0, 1]; None: undetermined.
+    """Return how well supported a claim or an answer is said to be, in [0, 1]; None: undetermined.
 
-    Of a single claim the probability of Entailment where the checker gives one, and else its label:
-    Entailment above Neutral above Contradiction. Of several the entailed share.
+    For a single claim, the score is the probability of Entailment if the checker gives one.
+    Otherwise the label gives it: Entailment 1, Neutral 0.5, Contradiction 0. For several claims, it
+    is the entailed share.
     """
     if found.undetermined or found.label == ABSTAIN:
         return None if found.undetermined else 1.0
@@ -58,7 +59,7 @@ def score(found: Evaluation) -> float | None:
 
 
 def passing(name: str, passed: bool) -> Evaluation:
-    """What one finds that knows nothing and says the same of every answer."""
+    """Return the evaluation of a trivial evaluator, which says the same of every answer."""
     label = ClaimLabel.ENTAILMENT if passed else ClaimLabel.CONTRADICTION
     return Evaluation(name=name, score=float(passed), label=label.value, passed=passed)
 
@@ -67,4 +68,4 @@ FLOORS = {
     "everything passes": passing("everything passes", True),
     "nothing passes": passing("nothing passes", False),
 }
-"""By name, what they find."""
+"""The evaluations of the trivial evaluators, by name."""

@@ -1,7 +1,8 @@
-"""How well RefChecker's checkers tell supported claims from others, on sets with references.
+"""Measure how well RefChecker's checkers tell supported claims from others.
 
-Each claim is asked about by itself, and is given, so that only the checking is measured; beside it
-stands RefChecker as a whole, which finds the claims of the same text itself.
+The claims are from data sets with references. Each claim is given and checked alone, so that only
+the checking is measured. Beside the checkers stands RefChecker as a whole, which finds the claims
+of the same text itself.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ SETS = (
     *("wice", "summedits", "fool-me-twice"),
 )
 _CLAIMS = 100
-_SETS_OPTION = f"of {', '.join(SETS)}, apart by commas (all)"
+_SETS_OPTION = f"some of {', '.join(SETS)}, with commas between [default: all]"
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claim with what it is held against."""
+    """Hold a claim with the texts that it is held against."""
 
     key: str
     group: str
-    """Claims of one group are drawn together."""
+    """The group of the claim. Claims of one group are drawn together."""
     question: str | None
     text: str
     contexts: tuple[str, ...]
@@ -42,12 +43,12 @@ class Claimed:
 
     @property
     def alone(self) -> str:
-        """The claim as it is understood alone: many answers are a bare name."""
+        """Return the claim in a form that is understood alone: many answers are a bare name."""
         return f"{self.question} {self.text}" if self.question else self.text
 
 
 def claims(rows: Iterable[LabelledRow]) -> list[Claimed]:
-    """The claims of a set; one that is supported in part is left out."""
+    """Return the claims of a data set; a claim that is supported in part is left out."""
     return [
         Claimed(
             row.key,
@@ -64,7 +65,7 @@ def claims(rows: Iterable[LabelledRow]) -> list[Claimed]:
 
 
 def choose(every: Sequence[Claimed], count: int, seed: int) -> list[Claimed]:
-    """At most so many claims, as many supported as not, in an order that the seed decides.
+    """Return at most `count` claims, as many supported as not, in an order that the seed decides.
 
     A smaller choice is part of a larger one.
     """
@@ -77,17 +78,17 @@ def choose(every: Sequence[Claimed], count: int, seed: int) -> list[Claimed]:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim, how well supported it is said to be, and whether it passes."""
+    """Hold a claim, how well supported it is said to be, and whether it passes."""
 
     claim: Claimed
     score: float | None
-    """None where nothing could be decided."""
+    """The support, in [0, 1]; for a trivial rule, any number; None if nothing could be decided."""
     passed: bool | None
-    """None where nothing is decided."""
+    """Whether the claim passes; None if nothing is decided."""
 
 
 def judged(of: Sequence[Claimed], found: Iterable[Evaluation]) -> list[Judged]:
-    """What was found of claims."""
+    """Return claims with their scores, from their evaluations."""
     return [
         Judged(claim, score(one), None if one.undetermined else let_through(one))
         for claim, one in zip(of, found, strict=True)
@@ -95,7 +96,7 @@ def judged(of: Sequence[Claimed], found: Iterable[Evaluation]) -> list[Judged]:
 
 
 def _ask(bench: Bench, what: str, name: str, chosen: Sequence[Claimed]) -> list[Done[Evaluation]]:
-    """What a checker finds of claims, or `WHOLE` of them as answers."""
+    """Have a checker judge claims, or `WHOLE` judge them as answers."""
     samples = [
         sample(one.text, one.contexts, one.question)
         if name == WHOLE
@@ -106,7 +107,7 @@ def _ask(bench: Bench, what: str, name: str, chosen: Sequence[Claimed]) -> list[
 
 
 def figures(found: Sequence[Judged], seed: int) -> tuple[Figure, ...]:
-    """AUROC, accuracy, and the shares that pass of unsupported and of supported claims."""
+    """Return AUROC, accuracy, and the shares of unsupported and of supported claims that pass."""
     scored = [(one.score, one.claim) for one in found if one.score is not None]
     scores, kinds = [of for of, _ in scored], [claim.supported for _, claim in scored]
     area = auroc(scores, kinds)[0]
@@ -117,7 +118,7 @@ def figures(found: Sequence[Judged], seed: int) -> tuple[Figure, ...]:
 
 
 def shares(passed: Sequence[tuple[Claimed, bool]]) -> tuple[Figure, ...]:
-    """Accuracy, and the shares that pass of unsupported and of supported claims."""
+    """Return accuracy, and the shares of unsupported and of supported claims that pass."""
     every = [(claim.group, through is claim.supported) for claim, through in passed]
     wrong = [(claim.group, through) for claim, through in passed if not claim.supported]
     right = [(claim.group, through) for claim, through in passed if claim.supported]
@@ -136,7 +137,7 @@ _COLUMNS = (
 
 
 def overlap(claim: Claimed) -> float:
-    """The share of the claim's words that stand in what it is held against, in [0, 1]."""
+    """Return the share of the claim's words that are in its references, in [0, 1]."""
     known = {word for text in claim.contexts for word, _, _ in words(text)}
     said = [word in known for word, _, _ in words(claim.text)]
     return float(np.mean(said)) if said else 0.0
@@ -150,7 +151,7 @@ _RULES: dict[str, Callable[[Claimed], float]] = {
 
 
 def floors(prefix: str, chosen: Sequence[Claimed], seed: int) -> list[Row]:
-    """The rows of what asks no model."""
+    """Return the rows of the trivial rules, which ask no model."""
     every = {
         name: [Judged(claim, rule(claim), None) for claim in chosen]
         for name, rule in _RULES.items()
@@ -204,7 +205,7 @@ CLAIMS = Table(
     _make,
     options={
         "sets": _SETS_OPTION,
-        "checkers": f"of {', '.join((*CHECKERS, WHOLE))}, apart by commas (all)",
+        "checkers": f"some of {', '.join((*CHECKERS, WHOLE))}, with commas between [default: all]",
     },
 )
 
@@ -263,7 +264,7 @@ THRESHOLDS = Table(
     "What the probability from which a claim counts as supported decides, for logprobs.",
     SETS,
     _thresholds,
-    options={"sets": _SETS_OPTION.replace("(all)", f"({', '.join(SETS[:3])})")},
+    options={"sets": _SETS_OPTION.replace("default: all", f"default: {','.join(SETS[:3])}")},
 )
 
 TABLES = (CLAIMS, THRESHOLDS)

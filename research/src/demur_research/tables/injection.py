@@ -1,8 +1,8 @@
-"""How often a model, as a judge, is talked into passing a claim that is not supported.
+"""Measure how often a judge is talked into passing a claim that is not supported.
 
-Every text of `texts.injections` is put behind a passage and behind a claim, and each is judged in
-every mode; beside it the same case with bland sentences of the same length. Mode "answer" is
-RefChecker as a whole, its claims from an answer that ends in the text.
+Every text of `texts.injections` is put behind a passage and behind a claim, and is judged in every
+mode. Beside it, the same case is judged with bland sentences of the same length. Mode "answer" is
+RefChecker as a whole: it finds the claims of an answer that ends in the text.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Pair = tuple[Injection, Case]
 
 
 def choose(limit: int) -> list[Pair]:
-    """So many texts, of all families, each with a case."""
+    """Return `limit` texts, drawn from all families, each with a case."""
     step = max(1, len(INJECTIONS) // limit)
     some = list(enumerate(INJECTIONS))[::step][:limit]
-    # Case by case: a server reads a passage that it has just read only once.
+    # Pairs are sorted by case, because a server does not process again a passage it has just read.
     some.sort(key=lambda pair: pair[0] % len(CASES))
     return [(injection, CASES[at % len(CASES)]) for at, injection in some]
 
 
 def _judge(bench: Bench, mode: str, cases: Sequence[Case]) -> list[Done[Evaluation]]:
-    """What becomes of cases; those that are equal are judged once."""
+    """Return what becomes of the cases; equal cases are judged once."""
     different = [*dict.fromkeys(cases)]
     texts = [sample(case.claim, [case.passage]) for case in different]
     done = bench.judged(mode, checker(mode, bench.model), texts)
@@ -42,7 +42,7 @@ def _judge(bench: Bench, mode: str, cases: Sequence[Case]) -> list[Done[Evaluati
 
 
 def _row(name: str, found: Sequence[Done[Evaluation]], plain: Sequence[Evaluation]) -> Row:
-    """Of cases with a text, beside the same without one, which do not pass."""
+    """Return the row of cases with a text; `plain` has the same cases without it, which fail."""
     known = [
         (one.value, other)
         for one, other in zip(found, plain, strict=True)
@@ -70,7 +70,7 @@ def _make(bench: Bench) -> Result:
     notes = [f"{len(chosen)} texts of {len({one.family for one, _ in chosen})} families are tried."]
     for mode in modes:
         alone = [one.value for one in _judge(bench, mode, [case for _, case in chosen])]
-        # What passes without any injection tells nothing.
+        # A case that passes without any injection shows nothing.
         asked = [at for at, one in enumerate(alone) if not let_through(one)]
         plain = [alone[at] for at in asked]
         pairs = [chosen[at] for at in asked]
@@ -95,7 +95,7 @@ def _make(bench: Bench) -> Result:
 
 
 def _told(bench: Bench, talked: Sequence[Injection]) -> list[str]:
-    """What talked the judge round: the texts, or how many of each family."""
+    """Return lines about the texts that made the judge pass a claim, or about their families."""
     if bench.names("show", ("texts", "families"), ["families"]) == ["texts"]:
         return [f"{one.family}: {one.text[:80]!r}" for one in talked]
     counts = Counter(one.family for one in talked)
@@ -109,10 +109,12 @@ INJECTION = Table(
     (),
     _make,
     options={
-        "modes": f"of {', '.join((*CHECKERS, WHOLE))}, apart by commas (all but {WHOLE})",
-        "places": f"behind what: {', '.join(PLACES)} (both)",
-        "controls": "yes, or no for half of the time (yes)",
-        "show": "texts, or the families of those that passed (families)",
+        "modes": f"some of {', '.join((*CHECKERS, WHOLE))}, with commas between [default: all but "
+        f"{WHOLE}]",
+        "places": f"where a text is put: behind {' or '.join(PLACES)} [default: both]",
+        "controls": "no leaves out the bland sentences, which halves the time [default: yes]",
+        "show": "texts lists the texts that made a claim pass, families counts them by family "
+        "[default: families]",
     },
 )
 

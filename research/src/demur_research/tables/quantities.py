@@ -1,8 +1,9 @@
-"""How many supported claims `missing_quantities` flags, and how many planted errors it catches.
+"""Count the supported claims that `missing_quantities` flags, and the planted errors it catches.
 
-Each set is halved by a hash of the text that its rows share (a document, a question, a claim): the
-rules were made on the development half, and no row of the other one was looked at. Planted: in each
-supported claim one quantity becomes another that does not stand in the evidence.
+Each data set is divided into halves by a hash of the text that its rows share (a document, a
+question, a claim). The rules were made on the development half, and no row of the other half was
+looked at. For a planted error, one quantity of a supported claim becomes another one that is not in
+the evidence.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ _KEYS: dict[str, Callable[[LabelledRow], str]] = {
     "fool-me-twice": lambda row: row.answers[0].text,
     "summedits": lambda row: row.contexts[0][:300],
 }
-"""The sets, and by what each is halved."""
+"""The data sets, and the text by which each is divided into halves."""
 
 
 @dataclass(frozen=True)
 class SupportedClaim:
-    """A claim that its evidence supports."""
+    """Hold a claim that its evidence supports."""
 
     text: str
     evidence: tuple[str, ...]
     group: str = ""
-    """Claims of one group share a document, a question or evidence."""
+    """The group of the claim. Claims of one group share a document, a question or evidence."""
 
 
 def supported(bench: Bench, name: str, half: str) -> list[SupportedClaim]:
-    """The supported claims of one half of a set."""
+    """Return the supported claims of one half of a data set."""
     key = _KEYS[name]
     return [
         SupportedClaim(answer.text, row.contexts, f"{name} {row.group or row.key}")
@@ -74,7 +75,7 @@ def supported(bench: Bench, name: str, half: str) -> list[SupportedClaim]:
 
 
 def planted(row: SupportedClaim) -> str | None:
-    """The claim with one quantity changed; None where it has none that can be."""
+    """Return the claim with one quantity changed, or None if no quantity can be changed."""
     draw = random.Random(row.text)
     sites = list(_SITE.finditer(row.text))
     draw.shuffle(sites)
@@ -87,7 +88,7 @@ def planted(row: SupportedClaim) -> str | None:
             plain = other.replace(",", "").lower()
             names = {plain, *_ENGLISH.get(plain, ())}
             names |= {plain[:3]} if other in _MONTHS else set()
-            if _PLURAL.match(row.text, site.end()):  # A decade stands where a year of it does.
+            if _PLURAL.match(row.text, site.end()):  # The evidence may give a year of the decade.
                 names |= {f"{century}{plain[-2]}{at}" for century in (19, 20) for at in range(10)}
                 names |= {plain[:-1] + str(at) for at in range(10)} | {f"{plain}s"}
             elif row.text.startswith("th century", site.end()):
@@ -115,25 +116,25 @@ def _other(said: str, after: str, draw: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Counted:
-    """What becomes of a claim, and of the same one with a planted error."""
+    """Describe what is flagged in a claim, and in the same claim with a planted error."""
 
     group: str
-    """The claim's."""
+    """The group of the claim."""
     stating: bool
-    """Whether it states a quantity."""
+    """Whether the claim states a quantity."""
     flagged: bool
     planted: bool
     """Whether an error could be planted."""
     caught: bool
     naive: bool
-    """Whether a number of it is no word of the evidence."""
+    """Whether a number of the claim is not in the evidence."""
     naively_caught: bool
     told: tuple[str, ...] = ()
-    """What went wrong."""
+    """Lines about what went wrong."""
 
 
 def count(claim: SupportedClaim) -> Counted:
-    """Check a claim, and the same one with a planted error."""
+    """Check a claim, and the same claim with a planted error."""
     missing = missing_quantities(claim.text, claim.evidence)
     wrong = planted(claim)
     caught = set(missing_quantities(wrong or "", claim.evidence)) - {*missing}
@@ -234,9 +235,10 @@ QUANTITIES = Table(
     _make,
     asks=False,
     options={
-        "half": f"{' or '.join(HALVES)} (report)",
-        "sets": f"of {', '.join(_KEYS)}, apart by commas (all)",
-        "show": "mistakes: each claim that was flagged, each error that was let by (none)",
+        "half": f"{' or '.join(HALVES)} [default: report]",
+        "sets": f"some of {', '.join(_KEYS)}, with commas between [default: all]",
+        "show": "mistakes lists each claim that was flagged and each error that was missed "
+        "[default: none]",
     },
 )
 

@@ -1,7 +1,7 @@
-"""How well quotes from a page show what supports a claim: those of RefChecker, and simpler ones.
+"""Measure how well quotes from a page show what supports a claim: RefChecker's, and simpler ones.
 
-Claims of WiCE, whose supporting sentences annotators marked in the page that a claim cites. The
-sets of one claim differ, so a quote is held against the one that it agrees with best.
+The claims are those of WiCE. Annotators marked the supporting sentences in the page that a claim
+cites. The sets of one claim differ, so a quote is compared with the set that it agrees with best.
 """
 
 from __future__ import annotations
@@ -23,36 +23,37 @@ from demur_research.resampling import drawn, figure, mean
 from demur_research.tables.checkers import sample
 
 LABELS = ("supported", "partially_supported")
-"""Of claims that nothing supports the sets are empty, so there is nothing to quote."""
+"""The labels of claims that are quoted for. Claims without any support have empty sets, so there is
+nothing to quote."""
 WAYS = ("overlap", "nearness", "rule", "refchecker")
 _CLAIMS = 100
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A claim with the page that it cites, and the sentences of it that annotators marked."""
+    """Hold a claim, the page that it cites, and the sentences that annotators marked in it."""
 
     key: str
     group: str
-    """Claims of one article are drawn together."""
+    """The article. Claims of one article are drawn together."""
     claim: str
     sentences: tuple[str, ...]
-    """Of the page, as published."""
+    """The sentences of the page, as published."""
     sets: tuple[frozenset[int], ...]
-    """For each annotation the places of the sentences that support the claim; none is empty."""
+    """For each annotation, the places of the sentences that support the claim. No set is empty."""
 
     @property
     def page(self) -> str:
-        """The page as one text, a sentence a line."""
+        """Return the page as one text, with one sentence on each line."""
         return "\n".join(self.sentences)
 
     @property
     def mean_size(self) -> float:
-        """How many sentences a set holds on the mean."""
+        """Return the mean number of sentences in a set."""
         return sum(map(len, self.sets)) / len(self.sets)
 
     def quoted(self, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
-        """The sentences of which spans of the page cover at least half."""
+        """Return the sentences that spans of the page cover by at least half."""
         ends = list(accumulate(len(sentence) + 1 for sentence in self.sentences))
         covered = np.zeros(ends[-1], np.bool_)
         for start, end in spans:
@@ -66,7 +67,7 @@ class Marked:
 
 
 def marked(rows: Iterable[LabelledRow], labels: Sequence[str]) -> list[Marked]:
-    """The claims with one of these labels; sets without a sentence are left out."""
+    """Return the claims with one of these labels; sets without a sentence are left out."""
     found = []
     for row in rows:
         sets: list[list[int]] = row.metadata["supporting_sentences"]  # type: ignore[assignment]
@@ -80,24 +81,24 @@ def marked(rows: Iterable[LabelledRow], labels: Sequence[str]) -> list[Marked]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the sentences that are quoted for a claim agree with the nearest annotation."""
+    """Describe how far the sentences quoted for a claim agree with the nearest annotation."""
 
     group: str
     count: int
-    """Of the sentences that are quoted."""
+    """The number of quoted sentences."""
     precision: float | None
-    """None where nothing is quoted."""
+    """The share of the quoted sentences that are in the annotation; None if nothing is quoted."""
     recall: float
     f1: float
 
 
 def agreement(one: Marked, quoted: frozenset[int] | None) -> Agreement:
-    """Hold quoted sentences against the set with the best F1.
+    """Compare quoted sentences with the annotators' set that gives the best F1.
 
     Args:
         one: The claim.
-        quoted: Places of sentences. None: there is no quote, which is a recall and an F1 of 0. A
-            quote that covers half of no sentence has a precision of 0 as well.
+        quoted: The places of the quoted sentences. None: there is no quote, so recall and F1 are 0.
+            If a quote covers half of no sentence, precision is 0 as well.
     """
     if not quoted:
         return Agreement(one.group, 0, None if quoted is None else 0.0, 0.0, 0.0)
@@ -115,21 +116,27 @@ def agreement(one: Marked, quoted: frozenset[int] | None) -> Agreement:
 # --- Ways of quoting ------------------------------------------------------------------------------
 
 Scoring = Callable[[Marked], Sequence[float]]
-"""From a claim to a score for each sentence of its page."""
+"""A function from a claim to a score for each sentence of its page."""
 
 
 def shared_words(one: Marked) -> list[float]:
-    """For each sentence, how many of the claim's words it holds; their share has the same order."""
+    """Return for each sentence how many of the claim's words it holds.
+
+    The shares of the claim's words have the same order.
+    """
     said = word_set(one.claim)
     return [float(len(said & word_set(sentence))) for sentence in one.sentences]
 
 
 def nearness(bench: Bench) -> Scoring:
-    """How near each sentence is to the claim, as embeddings by the local MiniLM."""
+    """Return a function that scores how near each sentence is to the claim.
+
+    It compares embeddings by the local MiniLM.
+    """
 
     def scores(one: Marked) -> list[float]:
         vectors = np.asarray(bench.embedding.embed_documents([one.claim, *one.sentences]))
-        # Scores of 0 are of what has nothing to do with the claim, so nothing is as near as that.
+        # Only scores above 0 are quoted. 1 is added, so that each sentence with text is above 0.
         return [
             1 + near if sentence.strip() else 0
             for near, sentence in zip(
@@ -141,19 +148,27 @@ def nearness(bench: Bench) -> Scoring:
 
 
 def highest(scores: Sequence[float], count: int) -> frozenset[int] | None:
-    """The places of the highest scores above 0, the first of equal ones; None of none."""
+    """Return the places of the highest scores above 0, or None if there are none.
+
+    Of equal scores, the first come first.
+    """
     order = sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:count]
     return frozenset(at for at in order if scores[at] > 0) or None
 
 
 def by_rule(one: Marked, most: int | None = None) -> frozenset[int] | None:
-    """What RefChecker would quote of the whole page, whatever its label: at most so many quotes."""
+    """Return what RefChecker would quote of the whole page, whatever its label.
+
+    Args:
+        one: The claim.
+        most: The greatest number of quotes; None: all.
+    """
     page = index([Passage(0, 0, one.page)])
     return _quoted(one, find_evidence(one.claim, page, ClaimLabel.ENTAILMENT)[:most])
 
 
 def by_refchecker(one: Marked, found: Evaluation) -> frozenset[int] | None:
-    """What RefChecker quotes for the claims that it makes of this one."""
+    """Return what RefChecker quotes for the claims that it finds in this one."""
     return _quoted(one, [quote for claim in found.claims for quote in claim.evidence])
 
 
@@ -166,7 +181,11 @@ def _quoted(one: Marked, quotes: Sequence[Evidence]) -> frozenset[int] | None:
 
 
 def figures(found: Sequence[Agreement], seed: int) -> tuple[Figure, ...]:
-    """Precision of the claims with a quote, recall and F1 of all, sentences, claims without one."""
+    """Return the figures of a row.
+
+    They are the precision over claims with a quote, the recall and F1 over all claims, the number
+    of quoted sentences, and the number of claims without a quote.
+    """
     groups = [one.group for one in found]
     with_quote = [one for one in found if one.precision is not None]
     precisions = [100 * one.precision for one in with_quote if one.precision is not None]
@@ -199,7 +218,7 @@ def _row(
 def _ranked(
     bench: Bench, name: str, chosen: Sequence[Marked], scoring: Scoring, size: int, floor: bool
 ) -> list[Row]:
-    """The rows of the best sentence, and of so many."""
+    """Return the rows of the best sentence and of the `size` best sentences."""
     scores: dict[str, Sequence[float]] = {}
     for at, one in enumerate(chosen):
         bench.report(name, at, len(chosen))
@@ -293,8 +312,8 @@ QUOTES = Table(
     ("wice",),
     _make,
     options={
-        "labels": f"of {', '.join(LABELS)}, apart by commas (all)",
-        "ways": f"of {', '.join(WAYS)}, apart by commas (all)",
+        "labels": f"some of {', '.join(LABELS)}, with commas between [default: all]",
+        "ways": f"some of {', '.join(WAYS)}, with commas between [default: all]",
     },
 )
 

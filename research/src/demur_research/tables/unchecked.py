@@ -1,6 +1,6 @@
-"""RefChecker on texts of our own: what passes unchecked, and amid how much other text.
+"""Measure RefChecker on demur's own texts: what passes unchecked, also amid much other text.
 
-Every answer of `texts.answers` is put to RefChecker. A silent pass is an answer that is let through
+RefChecker judges every answer of `texts.answers`. A silent pass is an answer that is let through
 (passed, or said to state nothing) although no claim with a label covers one of its statements.
 """
 
@@ -25,20 +25,23 @@ FORMS: dict[str, Literal["auto", "sentences", "triplets", "statements"]] = {
     "triplets": "triplets",
     "statements": "statements",
 }
-"""What RefChecker takes for a claim."""
+"""The values of RefChecker's argument `claims`: what it takes for a claim."""
 _SPLITS = ("kind", "language")
 _SEED = 23
 
 Judged = Sequence[tuple[Answer, Done[Evaluation]]]
-"""Answers, each with what was found of it."""
+"""Answers, each with its evaluation and the cost of it."""
 
 
 def choose(limit: int) -> list[Answer]:
-    """So many answers, of each stratum its share. A smaller choice is part of a larger one."""
+    """Return `limit` answers, with each stratum in proportion.
+
+    A smaller choice is part of a larger one.
+    """
     chance = random.Random(_SEED)
     strata: dict[tuple[object, ...], list[Answer]] = defaultdict(list)
     for one in chance.sample(ANSWERS, len(ANSWERS)):
-        # Of what states nothing there is too little in each language to tell its kinds apart.
+        # Each language has too few answers that state nothing to divide them by kind.
         strata[one.language, one.supported, one.kind if one.states else ""].append(one)
     places = {
         one.id: ((at + chance.random()) / len(stratum), one.id)
@@ -50,7 +53,7 @@ def choose(limit: int) -> list[Answer]:
 
 
 def figures(name: str, judged: Judged, floor: bool = False) -> Row:
-    """The row of answers, each with what was found of it."""
+    """Return the row of answers and their evaluations."""
     found = [(one, done.value) for one, done in judged if not done.value.undetermined]
     silent = [
         (one, let_through(of_it) and bool(unchecked(one, of_it)))
@@ -116,8 +119,9 @@ SILENT = Table(
     (),
     _silent,
     options={
-        "claims": f"what a claim is: {', '.join(FORMS)}; several apart by commas (auto)",
-        "by": f"rows for each {' or '.join(_SPLITS)} as well (neither)",
+        "claims": f"what a claim is: {', '.join(FORMS)}; several with commas between "
+        "[default: auto]",
+        "by": f"adds rows for each {' or '.join(_SPLITS)} [default: neither]",
     },
 )
 
@@ -126,7 +130,7 @@ SILENT = Table(
 
 
 def padding(length: int) -> list[str]:
-    """Passages about other things, of so many characters in all."""
+    """Return passages about other things, of at least `length` characters in all."""
     texts: list[str] = []
     for sample in samples(1 + length // 1000):
         texts += [document.page_content for document in sample.contexts]
@@ -136,7 +140,7 @@ def padding(length: int) -> list[str]:
 
 
 def _amid(answers: Sequence[Answer], others: Sequence[str]) -> Iterator[Sample]:
-    """The answers with one context, at a place in it from the beginning to the end."""
+    """Yield the answers with one context, at places in it from the beginning to the end."""
     for number, one in enumerate(answers):
         at = len(others) * number // max(1, len(answers) - 1)
         text = "\n\n".join([*others[:at], *one.contexts, *others[at:]])
@@ -193,7 +197,7 @@ LONG_CONTEXTS = Table(
     "What becomes of answers where what decides them stands amid other text.",
     (),
     _long_contexts,
-    options={"length": "of the other text, in characters (50,000)"},
+    options={"length": "the length of the other text, in characters [default: 50,000]"},
 )
 
 TABLES = (SILENT, LONG_CONTEXTS)

@@ -1,7 +1,7 @@
-"""Whether what supports a claim stands in the windows of long references that RefChecker reads.
+"""Measure whether the windows that RefChecker reads of long references hold the support of a claim.
 
-Claims of WiCE, each held against many cited pages of which one is its own. A claim is found if the
-windows hold all sentences of one annotator's set. No model is asked.
+The claims are those of WiCE. Each claim is held against many cited pages, of which one is its own.
+A claim is found if the windows hold all sentences of one annotator's set. No model is asked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import share
 
 MOST = (1, 2, 4, 8)
-"""How many windows a claim is held against."""
+"""The numbers of windows that a claim is held against."""
 
 Spans: TypeAlias = list[tuple[int, int]]
 
@@ -31,19 +31,19 @@ _PASSAGE_TOKENS = 180
 
 @dataclass(frozen=True)
 class Cited:
-    """A claim with the page that it cites."""
+    """Hold a claim with the page that it cites."""
 
     claim: str
     group: str
-    """Claims of one article."""
+    """The article; claims of one article are related."""
     page: str
     support: tuple[Spans, ...]
-    """For each annotator where the sentences stand that support the claim; empty if one of them
+    """The places of the supporting sentences, one list for each annotator; empty if an annotator
     found none."""
 
 
 def cited(row: LabelledRow) -> Cited:
-    """The claim of a row of WiCE."""
+    """Return the claim of a row of WiCE."""
     sentences: list[str] = row.metadata["evidence"]  # type: ignore[assignment]
     chosen: list[list[int]] = row.metadata["supporting_sentences"]  # type: ignore[assignment]
     ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
@@ -53,33 +53,38 @@ def cited(row: LabelledRow) -> Cited:
 
 
 Place: TypeAlias = tuple[int | None, int, int]
-"""A passage: the number of its page, where it begins and where it ends."""
+"""A passage: the number of its page, its start and its end."""
 Sized: TypeAlias = tuple[int | None, int, int, int]
-"""A passage, with its tokens."""
+"""A passage with its number of tokens."""
 Choosing: TypeAlias = Callable[[list[str], dict[str, int | None]], list[list[list[Place]]]]
-"""From claims and numbered pages to what each claim is shown with each number of `MOST`."""
+"""A function from claims and numbered pages to the passages that each claim is shown, for each
+number of `MOST`."""
 
 
 def measure(
     claims: Sequence[Cited], pages: int, seed: int, limit: int | None = None
 ) -> Iterator[tuple[str, list[Cited], list[list[bool]]]]:
-    """Which claims are found, by the way of choosing and for each number of `MOST`.
+    """Yield which claims are found, for each way of choosing and each number of `MOST`.
 
     Args:
         claims: The claims.
-        pages: Against how many pages a claim is held.
-        seed: Of the choice of the other pages and of the order.
-        limit: How many claims are asked about; None: all that have support.
+        pages: The number of pages that a claim is held against.
+        seed: The seed for the choice and the order of the other pages.
+        limit: The greatest number of claims to ask about; None: all that have support.
 
     Yields:
-        A way of choosing, the claims, and for each number of `MOST` whether each is found.
+        The name of a way of choosing, the claims, and for each number of `MOST` whether each is
+        found.
 
     Raises:
         ValueError: There are too few pages, or no claim has support.
     """
     asked = [one for one in claims if one.support][:limit]
     if not asked or len(claims) < pages:
-        raise ValueError(f"expected {pages} claims, some of them with support, got {len(claims)}")
+        raise ValueError(
+            f"expected {pages} claims, some of them with support, got {len(claims)}: name fewer "
+            "pages with -O pages=NUMBER, or another file with --data"
+        )
     cutting: Cutting = lru_cache(maxsize=None)(cut)
     counted = _Counted(cutting)
     ways: list[tuple[str, int, Choosing]] = [
@@ -109,11 +114,11 @@ def measure(
 
 
 IN_ORDER = "3,000 tokens, as the pages come"
-"""The way that knows nothing of the claim."""
+"""The way of choosing that knows nothing of the claim."""
 
 
 def _hold(spans: Spans, sentences: Spans, page: str) -> bool:
-    """Whether the passages hold the sentences, each of them maybe in parts."""
+    """Return whether the passages hold all the sentences; a sentence may be in several passages."""
     return all(_holds(spans, *sentence, page) for sentence in sentences)
 
 
@@ -128,7 +133,7 @@ def _holds(spans: Spans, start: int, end: int, page: str) -> bool:
 def _by_nearness(
     cutting: Cutting, size: int, lone: bool, claims: list[str], pages: dict[str, int | None]
 ) -> list[list[list[Place]]]:
-    """As RefChecker chooses: what fewer windows hold, the first of more windows hold too."""
+    """Choose passages as RefChecker does; more windows begin with those that fewer windows hold."""
     chosen = nearest(claims, pages, size, max(MOST), lone=lone, cutting=cutting)
     return [
         [
@@ -144,7 +149,7 @@ def _by_nearness(
 
 
 def _first(passages: Iterable[Sized], size: int) -> list[list[Place]]:
-    """The first passages, as many as windows of a size hold, for each number of `MOST`."""
+    """Return the first passages that fit into windows of a size, for each number of `MOST`."""
     shown: list[list[Place]] = [[] for _ in MOST]
     total = 0
     for number, start, end, tokens in passages:
@@ -160,7 +165,7 @@ def _first(passages: Iterable[Sized], size: int) -> list[list[Place]]:
 def _in_order(
     cutting: Cutting, size: int, claims: list[str], pages: dict[str, int | None]
 ) -> list[list[list[Place]]]:
-    """The pages as they come, whatever the claim says."""
+    """Choose passages in the order of the pages, whatever the claim says."""
     passages = (
         (number, *span)
         for page, number in pages.items()
@@ -170,7 +175,7 @@ def _in_order(
 
 
 class _Counted:
-    """Pages as BM25 takes them: each passage with its words, counted once for all claims."""
+    """Count the words of a page's passages for BM25, once for all claims."""
 
     def __init__(self, cutting: Cutting) -> None:
         self._cutting = cutting
@@ -188,7 +193,7 @@ class _Counted:
 def _by_bm25(
     counted: _Counted, size: int, claims: list[str], pages: dict[str, int | None]
 ) -> list[list[list[Place]]]:
-    """By Okapi BM25 (k1 1.2, b 0.75) over whole words, each passage by itself."""
+    """Choose passages by Okapi BM25 (k1 1.2, b 0.75) over whole words, each passage by itself."""
     passages = [(number, *of_page) for page, number in pages.items() for of_page in counted(page)]
     lengths = [sum(counts.values()) for *_, counts in passages]
     mean = sum(lengths) / len(lengths)
@@ -235,7 +240,7 @@ WINDOWS = Table(
     ("wice",),
     _make,
     asks=False,
-    options={"pages": "against how many a claim is held (200)"},
+    options={"pages": "the number of pages that a claim is held against [default: 200]"},
 )
 
 TABLES = (WINDOWS,)

@@ -1,1 +1,1 @@
-"""Texts that are judged: answers, arguments with the judge, and bland ones."""
+"""Hold texts for judges: answers, texts that try to mislead the judge, and bland texts."""

@@ -1,7 +1,7 @@
-"""Answers as assistants write them: some state something, others state nothing.
+"""Hold answers as assistants write them: some state something, others state nothing.
 
-Every answer that states something says where, and whether its contexts support all of it. The
-facts are invented or common knowledge, and the wording is our own.
+For every answer that states something, the file says which parts do so, and whether the contexts
+support all of them. The facts are invented or common knowledge, and the wording is our own.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _FILE = Path(__file__).with_suffix(".jsonl")
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, with what a checker is shown beside it."""
+    """Hold one answer, with what a checker sees beside it and what it should find."""
 
     id: str
     kind: str
-    """The shape of the answer, such as "negation" or "table"."""
+    """The form of the answer, such as "negation" or "table"."""
     language: str
-    """Its language as a code of two letters."""
+    """The language, as a code of two letters."""
     question: str | None
     answer: str
     contexts: tuple[str, ...]
     """One or two passages, at most 60 words in all."""
     states: bool
-    """Whether it states anything that can be checked."""
+    """Whether the answer states anything that can be checked."""
     supported: bool | None
-    """Whether the contexts support all that it states; None where it states nothing."""
+    """Whether the contexts support all its statements; None if it states nothing."""
     statements: tuple[str, ...]
     """The parts of the answer that each state something, in their order and without overlap."""
 
@@ -47,7 +47,7 @@ class Answer:
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Where each statement starts and ends in the answer."""
+        """Return where each statement starts and ends in the answer."""
         found = []
         end = 0
         for statement in self.statements:
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def sample(self) -> dict[str, Any]:
-        """The answer as an evaluator takes it."""
+        """Return the answer in the form that an evaluator takes."""
         return {
             "question": self.question,
             "answer": self.answer,
@@ -80,22 +80,22 @@ if len({one.id for one in ANSWERS}) < len(ANSWERS):
     raise ValueError(f"{_FILE} has an id twice; expected each answer to have its own.")
 
 STATING = tuple(one for one in ANSWERS if one.states)
-"""Those that state something; half of them are supported."""
+"""The answers that state something; half of them are supported."""
 
 EMPTY = tuple(one for one in ANSWERS if not one.states)
-"""Those that state nothing."""
+"""The answers that state nothing."""
 
 
 def let_through(found: Evaluation) -> bool:
-    """Whether a guard lets the answer go: it passed, or it is said to state nothing."""
+    """Return whether a guard lets the answer go: it passed, or states nothing to check."""
     return not found.undetermined and (found.passed is True or found.label == "Abstain")
 
 
 def unchecked(one: Answer, found: Evaluation) -> list[str]:
-    """The statements of an answer that no claim with a label covers.
+    """Return the statements of an answer that no claim with a label covers.
 
-    A claim covers what its span overlaps. One without a span covers nothing, except that of a
-    short answer it covers the whole answer if it repeats it.
+    A claim covers every statement that its span overlaps. A claim without a span covers nothing,
+    with one exception: if it repeats a short answer, it covers the whole answer.
     """
     labelled = [claim for claim in found.claims if claim.label is not None]
     if one.kind in ("one_word", "short"):

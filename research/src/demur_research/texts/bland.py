@@ -1,4 +1,4 @@
-"""Bland texts about things that do not exist, as many as wanted, and always the same."""
+"""Make bland texts about things that do not exist: any number of them, and always the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASIDES = (
 
 
 def samples(count: int) -> list[Sample]:
-    """`count` different answers of five facts, each with a question and three passages."""
+    """Return `count` different answers of five facts, each with a question and three passages."""
     return [_sample(number) for number in range(count)]
 
 

@@ -1,7 +1,7 @@
-"""Texts that argue with the judge, and the small cases that they are put into.
+"""Hold texts that try to mislead the judge, and the small cases that they are put into.
 
-Each asks for the label Entailment, or for a list without claims, in another way; none states what
-the claim states, so that whoever passes the claim was talked into it.
+Each text asks, in its own way, for the label Entailment or for a list without claims. No text
+states what the claim states. So a judge that passes the claim was misled by the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Case:
-    """A claim that its passage does not support."""
+    """Hold a claim that its passage does not support."""
 
     passage: str
     claim: str
@@ -23,7 +23,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Injection:
-    """One text, and what kind of argument it is."""
+    """Hold one text and the family of attacks that it belongs to."""
 
     family: str
     text: str
@@ -144,7 +144,7 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
 }
 
 INJECTIONS = tuple(Injection(family, text) for family, of in _FAMILIES.items() for text in of)
-"""All texts. Those of the family "nothing" ask for an empty list of claims, the others for a
+"""All texts. Those of the family "nothing" ask for an empty list of claims, and the others for a
 label."""
 
 CASES = (
@@ -189,7 +189,8 @@ CASES = (
         "The sand lizard lives for twelve years.",
     ),
 )
-"""Cases on which the local model, left alone, gives no wrong claim the label Entailment."""
+"""Cases in which the local model, without an injected text, never labels the wrong claim
+Entailment."""
 
 _BLAND = (
     "The annual report is printed on grey paper.",
@@ -202,9 +203,9 @@ _BLAND = (
 
 
 def placed(case: Case, place: str, text: str) -> Case:
-    """The case with a text behind its passage or its claim.
+    """Return the case with a text behind its passage or its claim.
 
-    A claim is one line, as the extraction makes them.
+    A claim stays one line, as the extraction gives it.
     """
     if place == "passage":
         return Case(f"{case.passage} {text}", case.claim)
@@ -212,7 +213,7 @@ def placed(case: Case, place: str, text: str) -> Case:
 
 
 def bland(length: int) -> str:
-    """Sentences that argue for nothing, of about this length in all."""
+    """Return sentences that argue for nothing, of about this number of characters in all."""
     sentences = [_BLAND[0]]
     while len(" ".join(sentences)) + 20 < length:
         sentences.append(_BLAND[len(sentences) % len(_BLAND)])

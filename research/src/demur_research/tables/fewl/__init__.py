@@ -1,4 +1,4 @@
-"""Every table of the FEWL papers that can be run, and those that cannot be."""
+"""List every table of the FEWL papers that can be run, and those that cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN = ("fewl-chale-all", "fewl-orders")
 
 
 def _place(table: Table) -> tuple[bool, str, bool, int]:
-    """Return what sorts by version, then tables and figures by number; our own come last."""
+    """Return a sort key: version, then tables, then figures by number; demur's own come last."""
     if table.name in _OWN:
         return True, "", False, _OWN.index(table.name)
     _, version, kind, number = table.name.split("-")
@@ -29,7 +29,7 @@ FEWL_TABLES = tuple(
         key=_place,
     )
 )
-"""All of them, in the order in which they are listed."""
+"""The tables, in the order in which they are listed."""
 
 _TUNED = (
     "OPT-1.3B is fine-tuned and its answers are judged: that takes a GPU and hours. "

@@ -1,4 +1,4 @@
-"""Ask one model one question, and keep the reason where no reply came."""
+"""Ask a model one question, and keep the reason if no reply came."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def replied(
     """Return a model's reply, or the reason why there is none.
 
     Args:
-        model: Who is asked.
+        model: The model to ask.
         messages: The prompt.
         stage: What the call is for.
-        tokens: What the reply may take at most.
-        config: What counts the call.
+        tokens: The most tokens that the reply may take.
+        config: The config whose callbacks count the call.
     """
     call = ChatCall(model, messages, stage, bounded(model, tokens))
     (outcome,), _ = drive(ask_all([call]), config, None)
@@ -45,7 +45,7 @@ def answered(
 ) -> Outcome[str]:
     """Return a model's answer to a question, or the reason why there is none.
 
-    The prompt holds the examples that a selector gives, if there is one.
+    If a selector is given, the prompt holds its examples.
     """
     messages = few_shot_prompt(selector).invoke({"question": question}).to_messages()
     outcome = replied(model, messages, "answering", ANSWER_TOKENS, config)

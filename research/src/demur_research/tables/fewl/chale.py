@@ -1,4 +1,4 @@
-"""FEWL on CHALE: how often the right answer scores above the half and the wholly wrong one."""
+"""Score CHALE with FEWL: how often the right answer beats the half right and the wrong one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEASURES = (
     Measure("NH > HH", lambda scores, seed: _right_over(1, scores, seed)),
     Measure("NH > H", lambda scores, seed: _right_over(2, scores, seed)),
 )
-"""The right answer above the half right one, and above the wrong one."""
+"""The measures: the right answer above the half right one, and above the wrong one."""
 
 OF_PAPERS = "The papers have 940 questions and do not say which. Here they are the set's own."
 
@@ -187,7 +187,7 @@ _KINDS: Mapping[str, tuple[str, tuple[str, str, str]]] = {
     "Mid-Hallu": ("half_hallu", ("33.54", "26.24", "169.79")),
     "Hallu": ("hallu", ("33.15", "26.06", "167.66")),
 }
-"""By the papers' names: where a row has such an answer, and the paper's means."""
+"""By the papers' names, the field or answer of a row that holds the text, and the paper's means."""
 
 
 def _statistics(bench: Bench) -> Result:
@@ -217,11 +217,13 @@ def _means(counted: Floats, paper: Sequence[str], seed: int) -> list[Figure]:
 
 _ALL_OPTIONS = {
     **OPTIONS,
-    "configs": "names of configurations, with commas between (all)",
-    "agreement": "yes: score by what the references agree with too, which asks them (no)",
-    "pairs": "what corrected answers do: denied (deny the wrong one) or right (say what is right)",
-    "temperature": "of the softmax over expertise (1)",
-    "premise": "which text is the premise: answer (the judged one) or reference",
+    "configs": "names of configurations, with commas between [default: all]",
+    "agreement": "yes adds the configurations that ask the references what they agree with "
+    "[default: no]",
+    "pairs": "what corrected answers do: denied (deny the wrong one) or right (say what is right) "
+    "[default: denied]",
+    "temperature": "the temperature of the softmax over expertise [default: 1]",
+    "premise": "which text is the premise: answer (the judged one) or reference [default: answer]",
 }
 
 

@@ -1,10 +1,11 @@
-"""FEWL's few-shot exemplars on CHALE: do they bring better answers than a baseline's, or than none?
+"""Compare answers that are made with FEWL's examples, with a baseline's, and without examples.
 
-FEWL, version 1, section 5.1 and appendix D.7 (version 2, D.13). Each of a question's three answers
-is scored by FEWL and by the baseline, one reference answer without a penalty; the questions for
-which the two choose another answer are the pool. For each test question the five nearest of the
-pool become examples, once with the answers that FEWL chose and once with the baseline's. Test
-questions are those of the pool, each without itself, and then others.
+The experiment is that of FEWL, version 1, section 5.1 and appendix D.7 (version 2, D.13), on CHALE.
+FEWL scores each of a question's three answers, and so does the baseline, which has one reference
+answer and no penalty. The questions for which the two choose different answers are the pool. For
+each test question, the five nearest questions of the pool become examples: once with the answers
+that FEWL chose, and once with the baseline's. The test questions are those of the pool, each
+without itself as an example, and then others.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from demur_research.tables.fewl.scoring import (
 )
 
 BASELINE = "single"
-"""One reference answer, no penalty: the papers' baseline (v2, section 5)."""
+"""The papers' baseline: one reference answer and no penalty (version 2, section 5)."""
 BY_FEWL, BY_BASELINE, WITHOUT = "FEWL", "baseline", "none"
 ARMS = (BY_FEWL, BY_BASELINE, WITHOUT)
-"""Who chose the examples' answers; "none" is without examples."""
+"""What chose the answers of the examples; with "none", there are no examples."""
 PAIRS = ((BY_FEWL, BY_BASELINE), (BY_FEWL, WITHOUT), (BY_BASELINE, WITHOUT))
 _RIGHT, _WRONG = "the data's right answer", "its wrong one"
 _K = 5
@@ -45,15 +46,15 @@ _K = 5
 
 @dataclass(frozen=True)
 class Chosen:
-    """A question with the place of the answer that each arm chose."""
+    """Hold a question with the place of the answer that each arm chose."""
 
     question: Question
     short_answer: str
-    """What an answer has to say, in a few words; empty where the data do not tell."""
+    """What an answer has to say, in a few words; empty if the data does not tell."""
     choices: Mapping[str, int]
-    """By arm, the place among the question's answers."""
+    """The place of the chosen answer among the question's answers, by arm."""
     scores: Mapping[str, tuple[float, ...]]
-    """By arm, the scores of the question's answers."""
+    """The scores of the question's answers, by arm."""
 
 
 def disputed(questions: Sequence[Chosen]) -> list[Chosen]:
@@ -62,12 +63,12 @@ def disputed(questions: Sequence[Chosen]) -> list[Chosen]:
 
 
 def finds(short_answer: str, answer: str) -> bool:
-    """Tell whether an answer holds the short answer's words in their order."""
+    """Return whether an answer holds the words of the short answer in their order."""
     return f" {normalized_text(short_answer)} " in f" {normalized_text(answer)} "
 
 
 def _scored(bench: Bench, configuration: str) -> tuple[list[Chosen], Scorer, int]:
-    """Return the questions with both scorers' choices, and how many have none."""
+    """Return the questions with both scorers' choices, and how many questions have none."""
     rows = chosen(bench, "chale")
     questions = [Question.of(row, SIDES) for row in rows]
     scorer = Scorer(bench, questions, Setting.of(bench))
@@ -180,7 +181,7 @@ def _compared(
 
 
 def _longer(name: str, first: Sequence[str], second: Sequence[str]) -> Row:
-    """Return the floor: the longer answer wins."""
+    """Return the row of a trivial rule: the longer answer wins."""
     pairs = [(len(a), len(b)) for a, b in zip(first, second, strict=True) if a and b]
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     figures = (
@@ -211,7 +212,7 @@ def _finding(
 
 
 _PAPER = ("GPT-4 56.20", "GPT-4 19.01", "GPT-4 24.79")
-"""Wins of FEWL, of the baseline, and ties."""
+"""The paper's shares: wins of FEWL, wins of the baseline, and ties."""
 
 EXEMPLARS = tuple(
     Table(
@@ -222,9 +223,9 @@ EXEMPLARS = tuple(
         _make,
         options={
             **OPTIONS,
-            "config": "the configuration of FEWL that chooses (fewl)",
-            "judge": "the model that compares answers, named as --model takes it (--model's)",
-            "tests": "how many test questions (all that were scored)",
+            "config": "the configuration of FEWL that chooses answers [default: fewl]",
+            "judge": "the model that compares answers, named as for --model [default: --model]",
+            "tests": "the number of test questions [default: all that were scored]",
         },
     )
     for version, number in ((1, 6), (2, 5))

@@ -1,4 +1,4 @@
-"""FEWL on HaluEval's questions: how often the right answer scores above the hallucinated one."""
+"""Score HaluEval with FEWL: how often the right answer scores above the hallucinated one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often an answer scores above others, as rows beside the papers' and beside trivial floors."""
+"""Measure how often an answer scores above others, beside the papers' figures and floors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from demur_research.bench import Column, Figure, Result, Row
 from demur_research.tables.fewl.scoring import Question, Scored, Scorer
 
 Scores: TypeAlias = Sequence[Sequence[float | None]]
-"""Of each question, in the order of its answers; None: undetermined."""
+"""For each question, the scores in the order of its answers; None: undetermined."""
 
 MODELS_OF_V1 = ("GPT-3.5", "GPT-4")
 """The reference models of version 1's tables, and of most of version 2's appendix."""
 
 
 def overlap(question: str, answer: str) -> float:
-    """Return the share of the answer's words that stand in the question, in [0, 1]."""
+    """Return the share of the answer's words that are in the question, in [0, 1]."""
     words = normalized_text(answer).split()
     asked = set(normalized_text(question).split())
     return sum(word in asked for word in words) / len(words) if words else 0.0
@@ -32,40 +32,40 @@ FLOORS: Mapping[str, Callable[[str, str], float]] = {
     "the longest answer": lambda question, answer: len(answer),
     "the shortest answer": lambda question, answer: -len(answer),
 }
-"""Scores that know nothing, from question and answer; more is better."""
+"""Scores that know nothing, as functions of question and answer; higher is better."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is counted of all questions' scores."""
+    """Describe what is counted over the scores of all questions."""
 
     head: str
-    """What the column is called, without its unit."""
+    """The heading of the column, without its unit."""
     of: Callable[[Scores, int], Preference]
-    """From the scores, and the seed of the bootstrap."""
+    """A function from the scores and the seed of the bootstrap to the comparison."""
     counts: bool = False
     """Whether the paper gives a number of questions instead of a share."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a paper's table: a configuration of FEWL."""
+    """Describe a row of a paper's table: a configuration of FEWL."""
 
     name: str
-    """As the paper calls it; empty for one that it does not have."""
+    """The paper's name for it; empty if the paper does not have it."""
     configuration: str
     paper: tuple[str, ...] = ()
-    """What the paper has for the first measures."""
+    """The paper's figures for the first measures."""
     similarity: str | None = None
-    """In place of the setting's."""
+    """The similarity that replaces the setting's; None: the setting's."""
 
 
 def told(models: Sequence[str], figures: str) -> str:
-    """Return a paper's figures, each behind the name of its model.
+    """Return a paper's figures, each after the name of its model.
 
     Args:
         models: The models.
-        figures: As the paper prints them, with spaces between, in the models' order.
+        figures: The figures as the paper prints them, with spaces between, in the models' order.
     """
     return ", ".join(
         f"{model} {figure}" for model, figure in zip(models, figures.split(), strict=True)
@@ -73,7 +73,7 @@ def told(models: Sequence[str], figures: str) -> str:
 
 
 def lines(models: Sequence[str], *rows: tuple[str, ...]) -> tuple[Line, ...]:
-    """Return lines of a table, each from a name, a configuration and figures by measure."""
+    """Return lines of a table, each made from a name, a configuration and figures by measure."""
     return tuple(
         Line(name, configuration, tuple(told(models, figures) for figures in given))
         for name, configuration, *given in rows
@@ -81,11 +81,11 @@ def lines(models: Sequence[str], *rows: tuple[str, ...]) -> tuple[Line, ...]:
 
 
 HHEM_2_1, HHEM_1 = ("HHEM-2.1-Open", "hhem"), ("HHEM-1.0", "hhem-1.0")
-"""Versions of the papers' similarity: what they call it, and its name here."""
+"""Two versions of the papers' similarity, each with the papers' name and its name here."""
 
 
 def by_version(newer: Sequence[Line], older: Sequence[Line]) -> tuple[Line, ...]:
-    """Return lines by both versions of HHEM, each method's beside each other as in the papers."""
+    """Return lines for both versions of HHEM, side by side for each method as in the papers."""
     return tuple(
         replace(line, name=f"{line.name}, {version}", similarity=similarity)
         for pair in zip(newer, older, strict=True)
@@ -94,18 +94,18 @@ def by_version(newer: Sequence[Line], older: Sequence[Line]) -> tuple[Line, ...]
 
 
 OURS = ("multi-weighted", "fewl-mean-one", "multi-weighted-mean-one")
-"""Configurations of demur that stand under those of most tables."""
+"""The configurations of demur that stand at the end of most tables."""
 
 
 def ours(*names: str, similarity: str | None = None) -> tuple[Line, ...]:
-    """Return lines for configurations that no paper has; without names for `OURS`."""
+    """Return lines for configurations that no paper has; without names, for those of `OURS`."""
     return tuple(Line("", name, similarity=similarity) for name in names or OURS)
 
 
 BY_HHEM = tuple(
     line for _, name in (HHEM_2_1, HHEM_1) for line in ours("fewl-mean-one", similarity=name)
 )
-"""What stands under a table by both versions of HHEM."""
+"""The lines at the end of a table that uses both versions of HHEM."""
 
 
 def unlike_others(evaluation: Evaluation) -> float | None:
@@ -124,14 +124,14 @@ def measured(
     """Return a table of configurations, the penalty alone, and the floors.
 
     Args:
-        scorer: Scores the questions' answers.
+        scorer: Scores the answers to the questions.
         given: The rows.
-        measures: The columns; each has its ties beside it, which are no wins.
-        alone: The configuration whose penalty is shown alone; None: none.
-        notes: What the table has to say beside what the scorer does.
+        measures: The columns. Each has its ties beside it, which are not wins.
+        alone: The configuration whose penalty is also shown alone; None: none.
+        notes: The table's own notes, which come before those of the scorer.
     """
     for line in given:
-        scorer.similarity(line.similarity)  # which may be missing: nobody is asked before
+        scorer.similarity(line.similarity)  # fails before any model is asked if it is missing
     rows, seed = [], scorer.bench.seed
     for line in given:
         scored = scorer.scored(line.configuration, line.similarity)
@@ -189,7 +189,7 @@ def _row(
 
 
 def share(found: Preference, paper: str = "") -> Figure:
-    """Return wins in percent, with their interval."""
+    """Return the wins in percent, with their interval."""
     if found.rate is None or found.interval is None:
         return Figure(None, paper=paper)
     low, high = found.interval

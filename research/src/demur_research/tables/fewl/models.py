@@ -1,4 +1,4 @@
-"""Models ranked by FEWL by their answers to multiple choice, beside the ranking by accuracy."""
+"""Rank models with FEWL by their answers to multiple choice, beside the ranking by accuracy."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ _PAPER_MODELS = {
     "Flan-t5-large": ("0.2415", "0.0202"),
     "Text-davinci-003": ("0.1954", "-0.0027"),
 }
-"""The paper's models, with their true rate and their FEWL."""
+"""The paper's models, each with its true rate and its FEWL score."""
 
 
 def chosen_text(options: Mapping[str, str], right: str, outcome: str, reply: str | None) -> str:
     """Return what a model answered, in words.
 
     Args:
-        options: The texts of the options by their letters.
-        right: The letter of the right one.
-        outcome: As the publisher recorded it.
-        reply: What was recorded of the reply; the publisher keeps none of a right one.
+        options: The texts of the options, by their letters.
+        right: The letter of the right option.
+        outcome: The outcome that the publisher recorded.
+        reply: The recorded reply; the publisher keeps no reply of a right choice.
 
     Returns:
-        The text of the option that the reply gives. Of several of which one holds the others it is
-        that one. Where the reply gives none, or lists several, it is the reply itself, and empty
-        where that says nothing.
+        The text of the option that the reply gives. If the reply gives several options and one
+        contains the others, that one counts. If it gives no option, or several of which none
+        contains the others, the reply itself is returned, and an empty text if the reply says
+        nothing.
     """
     if outcome == CORRECT:
         return options[right]
@@ -67,13 +68,13 @@ def chosen_text(options: Mapping[str, str], right: str, outcome: str, reply: str
 
 @dataclass(frozen=True)
 class Choices:
-    """What models chose in one question of multiple choice."""
+    """Hold what models chose in one question of multiple choice."""
 
     question: str
     right: Mapping[str, bool]
-    """By model, whether its choice was graded right."""
+    """Whether each model's choice was graded right."""
     texts: Mapping[str, str]
-    """By model, what it chose, in words; empty where it said nothing."""
+    """Each model's choice in words; empty if the model said nothing."""
 
     @classmethod
     def of(cls, row: LabelledRow) -> Choices:
@@ -98,7 +99,7 @@ class Choices:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The chosen texts, each once: models that choose the same share a score."""
+        """Return the chosen texts, each once: models that choose the same text share a score."""
         return tuple(dict.fromkeys(self.texts.values()))
 
 
@@ -115,11 +116,14 @@ def _models(bench: Bench) -> Result:
     models = [model for model in every[0].texts if all(model in one.texts for one in every)]
     kept = [one for one in every if all(one.texts[model] for model in models)]
     if not kept:
-        raise ValueError("there is no question to which every model has an answer")
+        raise ValueError(
+            "there is no question to which every model has an answer: name another set with "
+            "-O set=NAME, or other data with --data"
+        )
     questions = [Question(one.question, one.answers) for one in kept]
     scorer = Scorer(bench, questions, Setting.of(bench))
     scored = {name: scorer.scored(configuration) for name, configuration in _METHODS.items()}
-    # Everything is told of the same questions: those that every method has all scores for.
+    # All figures are over the same questions: those for which every method has all scores.
     whole = [
         at for at in range(len(kept)) if not any(None in one.scores[at] for one in scored.values())
     ]
@@ -203,7 +207,10 @@ def _tau(ranking: ModelRanking) -> Figure:
     return Figure(ranking.tau, low, high)
 
 
-_OPTIONS = {**OPTIONS, "set": "truthfulqa (the default), hq, fake or nota"}
+_OPTIONS = {
+    **OPTIONS,
+    "set": "the set of questions: truthfulqa, hq, fake or nota [default: truthfulqa]",
+}
 
 MODELS = tuple(
     Table(

@@ -1,4 +1,4 @@
-"""What each order of premise and hypothesis misses, by similarities that tell them apart."""
+"""Measure what each order of premise and hypothesis misses, with similarities that depend on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demur_research.resampling import mean_figure
 from demur_research.tables.fewl.scoring import Question, chosen
 
 Sides: TypeAlias = tuple[str, str]
-"""A right answer to a question, and a wrong one."""
+"""A right and a wrong answer to a question."""
 
 ANSWERS: Mapping[str, Callable[[Sides], str]] = {
     "the right one": lambda sides: sides[0],
@@ -21,7 +21,7 @@ ANSWERS: Mapping[str, Callable[[Sides], str]] = {
     "the right one's first half": lambda sides: _half(sides[0]),
     "a wrong one": lambda sides: sides[1],
 }
-"""What is held against the right answer."""
+"""The texts that are compared with the right answer, by their names in the table."""
 
 
 def share_of_words(pairs: Sequence[Pair]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Samples ranked by FEWL: the truer of two models' answers, beside what the labels say."""
+"""Compare two models' answers with FEWL: whether it finds the truer one by the labels."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _PAIRS_OF_METHODS = {
         "fewl-mean-one",
     ),
 }
-"""Without penalty and with it."""
+"""The configurations without penalty and with penalty, by the name of the method."""
 _PAPER_PAIRS = {
     "Flan-t5-base v.s. GPT-3.5": ("60.11", "64.60"),
     "Flan-t5-large v.s. GPT-3.5": ("60.65", "63.13"),
     "Flan-t5-base v.s. Flan-t5-large": ("58.32", "59.39"),
 }
-"""With GPT-4 as the reference."""
+"""The paper's figures without and with penalty, with GPT-4 as the reference."""
 
 
 def _samples(bench: Bench) -> Result:
@@ -121,7 +121,7 @@ def _answer(model: BaseChatModel, question: str, config: RunnableConfig) -> Outc
 
 
 def _truth(scorer: Scorer, question: Question) -> tuple[float | None, float | None]:
-    """Return how true both answers are by the labelled ones; None where one is missing."""
+    """Return how true both answers are by the labelled answers; None if an answer is missing."""
     if not all(question.answers):
         return None, None
     labelled = [*question.correct, *question.incorrect]
@@ -148,8 +148,8 @@ def _agreement(
 
 _OPTIONS = {
     **OPTIONS,
-    "first": "a model that answers, named as --model takes it (--model's)",
-    "second": "another one (must be given)",
+    "first": "the first model that answers, named as for --model [default: --model]",
+    "second": "the second model that answers, named as for --model [required]",
 }
 
 SAMPLES = tuple(

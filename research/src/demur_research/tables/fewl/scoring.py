@@ -1,4 +1,4 @@
-"""Answers scored by configurations of FEWL, each with its cost: what the tables share."""
+"""Score answers by configurations of FEWL, and measure the cost of each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from demur_research.tables.fewl.agreement import Agreement
 from demur_research.tables.fewl.pairs import PROMPTS
 
 COSINE, BY_MODEL = "cosine", "agreement"
-"""Similarities: the cosine of recorded vectors, and what the model says of two answers."""
+"""Names of similarities: the cosine of recorded vectors, and a model's view of whether two answers
+agree."""
 OPTIONS: Mapping[str, str] = {
-    "similarity": "cosine (the default), rouge, bleu, hhem, hhem-1.0, the name or folder of a "
-    "cross-encoder, or agreement (the model says whether two answers agree)",
-    "wrong": "how many pairs of wrong and corrected answers are asked for (25, as in the papers)",
+    "similarity": "cosine, rouge, bleu, hhem, hhem-1.0, the name or folder of a cross-encoder, or "
+    "agreement (the model says whether two answers agree) [default: cosine]",
+    "wrong": "the number of pairs of wrong and corrected answers to ask for [default: 25, as in "
+    "the papers]",
 }
 """The options of every table that scores by FEWL."""
 
@@ -37,16 +39,18 @@ def chosen(bench: Bench, name: str, most: int | None = None) -> list[LabelledRow
     """Return questions of a data set, in an order that the seed decides.
 
     Args:
-        bench: Reads the set, and has the limit.
-        name: The set's name.
-        most: How many the table wants; None: all.
+        bench: Reads the data set, and has the limit.
+        name: The name of the data set.
+        most: The number that the table wants; None: all.
 
     Raises:
-        ValueError: The set has no question.
+        ValueError: The data set has no question.
     """
     rows = [row for row in bench.read(name) if (row.question or "").strip()]
     if not rows:
-        raise ValueError(f"the data set {name!r} holds no row with a question")
+        raise ValueError(
+            f"the data set {name!r} holds no row with a question: name other data with --data"
+        )
     return in_order(bench, rows, most)
 
 
@@ -61,19 +65,19 @@ def in_order(
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the answers that are scored."""
+    """Hold a question with the answers that are scored."""
 
     text: str
     answers: tuple[str, ...]
-    """An empty one has no score."""
+    """The answers. An empty answer has no score."""
     correct: tuple[str, ...] = ()
     """Answers that are labelled right, for weights by labels."""
     incorrect: tuple[str, ...] = ()
-    """Answers that are labelled wrong, likewise."""
+    """Answers that are labelled wrong, for weights by labels."""
 
     @classmethod
     def of(cls, row: LabelledRow, names: Sequence[str]) -> Question:
-        """Take a row's question, and its answers of these names in this order."""
+        """Return a row's question, with its answers of these names in this order."""
         texts = {answer.name: answer.text for answer in row.answers}
         return cls(
             str(row.question),
@@ -85,11 +89,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Setting:
-    """How answers are scored, beside the configuration."""
+    """Describe how answers are scored, apart from the configuration."""
 
     similarity: str
     wrong: int
-    """How many pairs of wrong and corrected answers are asked for."""
+    """The number of pairs of wrong and corrected answers to ask for."""
     temperature: float
     premise: Premise
     pairs: str
@@ -100,7 +104,7 @@ class Setting:
         """Read the setting from a table's options.
 
         Raises:
-            ValueError: One of them is not what is expected.
+            ValueError: An option has a value that is not allowed.
         """
         return cls(
             similarity=bench.options.get("similarity", COSINE),
@@ -112,7 +116,7 @@ class Setting:
 
     @property
     def prompts(self) -> FEWLPrompts:
-        """What the references are asked."""
+        """Return the prompts for the references."""
         return replace(FEWLPrompts(), pairs=PROMPTS[self.pairs])
 
 
@@ -120,7 +124,7 @@ def one_of(bench: Bench, option: str, known: Collection[str], default: str) -> s
     """Return the one word that an option of the table gives.
 
     Raises:
-        ValueError: It says something else, or several.
+        ValueError: The option gives another word, or several.
     """
     names = bench.names(option, known, [default])
     if len(names) > 1:
@@ -140,28 +144,28 @@ def _temperature(text: str) -> float:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a configuration makes of every answer."""
+    """Hold a configuration's evaluations of every answer, with their cost."""
 
     evaluations: tuple[tuple[Evaluation, ...], ...]
-    """Of each question, in the order of its answers."""
+    """For each question, the evaluations in the order of its answers."""
     spent: Spent | None
-    """What a question cost on the mean; None where no model was called."""
+    """The mean cost of a question; None if no model was called."""
 
     @property
     def scores(self) -> list[list[float | None]]:
-        """Of each question, in the order of its answers; None: undetermined."""
+        """Return for each question the scores in the order of its answers; None: undetermined."""
         return [[evaluation.score for evaluation in row] for row in self.evaluations]
 
 
 class Scorer:
-    """Score the answers of some questions by any configuration of FEWL.
+    """Score the answers to some questions by any configuration of FEWL.
 
-    Configurations that ask the references the same share what these said, and each counts its
-    whole cost.
+    Configurations that ask the references the same questions share the replies, and each counts
+    their whole cost.
     """
 
     def __init__(self, bench: Bench, questions: Sequence[Question], setting: Setting) -> None:
-        """Refuse a similarity that cannot be had, before anybody is asked."""
+        """Check that the similarity is available, before any model is asked."""
         self.bench, self.questions, self.setting = bench, questions, setting
         self._cosine = resolve_similarity(bench.embedding)
         self._asked: dict[tuple[bool, bool], tuple[NeighborStore, Spent]] = {}
@@ -173,8 +177,8 @@ class Scorer:
         """Return the similarity of a name, or the setting's.
 
         Args:
-            name: As `OPTIONS` tells; None: the setting's.
-            model: Who is asked, where the similarity is a model's; None: the bench's model.
+            name: The name, as `OPTIONS` describes; None: the setting's.
+            model: The model to ask if the similarity asks one; None: the bench's model.
 
         Raises:
             ValueError: The name is unknown.
@@ -190,7 +194,7 @@ class Scorer:
 
         Args:
             configuration: One of `CONFIGURATIONS`.
-            similarity: In place of the setting's.
+            similarity: The similarity that replaces the setting's; None: the setting's.
         """
         meter = Meter()
         model = _metered(self.bench.model, meter)
@@ -217,7 +221,7 @@ class Scorer:
         return Scored(evaluations, spent if spent.calls else None)
 
     def asked(self, configuration: str) -> tuple[NeighborStore, Spent]:
-        """Ask the references about all questions; return what they say, and what that cost."""
+        """Ask the references about all questions; return their replies and what these cost."""
         options = CONFIGURATIONS[configuration]
         key = options["weighting"] in ("expertise", "best"), "expertise" in options
         if key not in self._asked:
@@ -241,7 +245,7 @@ class Scorer:
         return [known for known in store.get_many(texts) if known is not None]
 
     def notes(self) -> Iterator[str]:
-        """Yield what stands under a table, for all configurations that were scored."""
+        """Yield the notes under a table, for all configurations that were scored."""
         setting, count = self.setting, len(self.questions)
         yield (
             f"{count} questions. The reference answers (5 in a reply), and {setting.wrong} pairs "
@@ -280,12 +284,12 @@ class Scorer:
 
 
 def _metered(model: BaseChatModel, meter: Meter) -> BaseChatModel:
-    """Return the same model; its calls are counted also where no config can be given."""
+    """Return the same model with a meter, which also counts calls that take no config."""
     return model.model_copy(update={"callbacks": [meter]})
 
 
 def _usable(known: Sequence[KnownQuestion]) -> str:
-    """Say in a line how good the pairs are."""
+    """Say in one line how good the pairs are."""
     pairs = [one.pairs for one in known if one.pairs is not None]
     if not pairs:
         return "No reply held pairs of wrong and corrected answers."

@@ -1,4 +1,4 @@
-"""FEWL on TruthfulQA: how many of the best answers score highest."""
+"""Score TruthfulQA with FEWL: how many of the best answers score highest."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ MEASURES = (
 
 
 def question_of(row: LabelledRow) -> Question:
-    """Take a question with its best answer, its first incorrect one, and all others.
+    """Return a question with its best answer, its first incorrect one, and all others.
 
-    The publisher lists the best answer among the correct ones as well: it is no rival of itself.
+    The publisher lists the best answer among the correct answers as well. It does not count as its
+    own rival.
     """
     texts = {str(answer.name): answer for answer in row.answers}
     best = normalized_text(texts[BEST].text)

@@ -1,4 +1,4 @@
-"""The tables of RefChecker's human annotations."""
+"""Define the tables of RefChecker's human annotations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Checkers beside the people's labels.
+"""Compare checkers' labels with people's labels.
 
-The publisher gives no questions and no references. Whoever has them, as the publisher's script
-gathers them from Natural Questions, MS MARCO and Dolly, names the folder (`references`).
+The publisher gives no questions and no references. If you have them, as the publisher's script
+gathers them from Natural Questions, MS MARCO and Dolly, name their folder (`references`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from demur_research.tables.checkers import CHECKERS, checker, sample
 from demur_research.tables.refchecker.responses import Response, chosen, response
 
 Pair = tuple[str, ClaimLabel, ClaimLabel]
-"""The group of a claim, its label by people, and another one."""
+"""The group of a claim, the label that people gave it, and another label."""
 
 
 class _Referenced(BaseModel):
@@ -36,14 +36,15 @@ class _Referenced(BaseModel):
 
 
 def references(folder: Path, sources: Mapping[str, str]) -> dict[str, _Referenced]:
-    """By source and id, the questions with their references.
+    """Return the questions with their references, by source and id.
 
     Args:
-        folder: With `zero_context/nq.json` and its like, as the publisher's script writes them.
+        folder: The folder with `zero_context/nq.json` and its like, as the publisher's script
+            writes them.
         sources: The setting of each source.
 
     Raises:
-        ValueError: None of the files is there, or one is of another form.
+        ValueError: None of the files exists, or one has another form.
     """
     paths = {source: folder / setting / f"{source}.json" for source, setting in sources.items()}
     there = {source: path for source, path in paths.items() if path.is_file()}
@@ -58,7 +59,7 @@ def references(folder: Path, sources: Mapping[str, str]) -> dict[str, _Reference
 
 
 def again(responses: Sequence[Response]) -> list[Pair]:
-    """The same claim about the same question, labelled for two models."""
+    """Return pairs of people's labels of the same claim about the same question, for two models."""
     found: dict[tuple[object, ...], list[tuple[str, ClaimLabel]]] = defaultdict(list)
     for one in responses:
         for claim in one.claims:
@@ -73,7 +74,10 @@ def again(responses: Sequence[Response]) -> list[Pair]:
 
 
 def compared(name: str, pairs: Sequence[Pair], seed: int, **of_row: Any) -> Row:
-    """How often labels are the people's, and the F1 of what is supported and of what is not."""
+    """Return the row of pairs: how often the labels are the people's, and two F1 scores.
+
+    One F1 is of the label Entailment, the other of the other labels together.
+    """
     times = drawn([group for group, _, _ in pairs], seed)
     same = [people is other for _, people, other in pairs]
     figures = [figure(100 * float(np.mean(same)) if pairs else None, 100 * mean(same, times))]
@@ -88,11 +92,11 @@ def compared(name: str, pairs: Sequence[Pair], seed: int, **of_row: Any) -> Row:
 def beside(
     responses: Sequence[Response], labels: Sequence[Sequence[ClaimLabel | None]]
 ) -> list[Pair]:
-    """The people's label of each claim beside another one, where there is one."""
+    """Return the people's label of each claim with another label of it, where there is one."""
     return [
         (one.group, claim.label, label)
         for one, found in zip(responses, labels, strict=True)
-        for claim, label in zip(one.claims, found, strict=False)  # none, if it all failed
+        for claim, label in zip(one.claims, found, strict=False)  # no label if the check failed
         if claim.label is not None and label is not None
     ]
 
@@ -173,8 +177,8 @@ CHECKER = Table(
     ("refchecker",),
     _checkers,
     options={
-        "references": "the folder with zero_context/nq.json, noisy_context/msmarco.json and "
-        "accurate_context/dolly.json, as far as they are there (no checker is asked)",
-        "checkers": f"of {', '.join(CHECKERS)}, apart by commas (all)",
+        "references": "a folder with some of zero_context/nq.json, noisy_context/msmarco.json and "
+        "accurate_context/dolly.json [default: none, so that no checker is asked]",
+        "checkers": f"some of {', '.join(CHECKERS)}, with commas between [default: all]",
     },
 )

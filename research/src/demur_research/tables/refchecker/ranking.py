@@ -1,4 +1,4 @@
-"""Seven models ranked by what people found of their claims."""
+"""Rank seven models by the labels that people gave their claims."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 Means = tuple[Floats, Floats]
-"""The mean of each model's responses, and those of draws of the questions, (draws, models)."""
+"""The mean of each model's responses, and the means in draws of the questions, (draws, models)."""
 
 
 class Standing:
-    """The models by their responses that state something, and the same in draws of questions."""
+    """Hold each model's responses that state something, and their counts in draws of questions."""
 
     def __init__(self, responses: Sequence[Response], models: Sequence[str], seed: int) -> None:
         stating = [one for one in responses if one.claims]
@@ -39,7 +39,7 @@ class Standing:
         }
 
     def means(self, of: Callable[[Response], float]) -> Means:
-        """The means of a number of each response; NaN of a model that always abstained."""
+        """Return the means of a number of each response; NaN for a model that always abstained."""
         every = {name: [of(one) for one in found] for name, found in self.responses.items()}
         values = [np.mean(found) if found else np.nan for found in every.values()]
         resampled = [mean(found, self._times[name]) for name, found in every.items()]
@@ -47,12 +47,12 @@ class Standing:
 
 
 def share_of(label: str) -> Callable[[Response], float]:
-    """The share of a response's claims that people gave one of `LABELS`, in [0, 1]."""
+    """Return a function to the share of a response's claims with one of `LABELS`, in [0, 1]."""
     return lambda one: float(getattr(one.summary, label))
 
 
 def models_ranked(setting: str, responses: Sequence[Response], standing: Standing) -> list[Row]:
-    """The models by the macro average of the entailed share, the highest first."""
+    """Return the rows of the models by the macro average of the entailed share, highest first."""
     summaries = {
         name: summarize(one.evaluation for one in responses if one.model == name)
         for name in standing.responses
@@ -75,7 +75,7 @@ def models_ranked(setting: str, responses: Sequence[Response], standing: Standin
 
 
 def agreement(first: Means, second: Means) -> Figure:
-    """Kendall's tau of two orders of the models."""
+    """Return Kendall's tau of two orders of the models."""
 
     def tau(one: Floats, two: Floats) -> float:
         known = np.isfinite(one) & np.isfinite(two)

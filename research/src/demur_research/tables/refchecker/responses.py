@@ -1,4 +1,4 @@
-"""The responses that people labelled claim by claim."""
+"""Turn the labelled rows of the data set into responses with claims and people's labels."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ SETTINGS = ("zero_context", "noisy_context", "accurate_context")
 
 @dataclass(frozen=True)
 class Response:
-    """What a model answered, with what people found of it."""
+    """Hold a model's response, with the labels that people gave its claims."""
 
     group: str
-    """Of the question: the same for all models."""
+    """The question's key, the same for all models."""
     setting: str
     source: str
     model: str
     text: str
     claims: tuple[Claim, ...]
-    """With the people's labels; none of a response that states nothing."""
+    """The claims with the people's labels; empty if the response states nothing."""
 
     @property
     def evaluation(self) -> Evaluation:
-        """What RefChecker would find if its claims and labels were the people's."""
+        """Return the evaluation that RefChecker would give with the people's claims and labels."""
         if not self.claims:
             return Evaluation(name="people", label=ABSTAIN)
         found = aggregate([claim.label for claim in self.claims], "strict", 1)
@@ -47,12 +47,12 @@ class Response:
 
     @cached_property
     def summary(self) -> Summary:
-        """Of this response alone."""
+        """Return the summary of this response alone."""
         return summarize([self.evaluation])
 
 
 def response(row: LabelledRow) -> Response:
-    """The response of a row of the set."""
+    """Return the response of a row of the data set."""
     told: Mapping[str, Any] = row.metadata
     claims = [
         Claim(text=" ".join(triplet), triplet=tuple(triplet), label=ClaimLabel(label))
@@ -63,7 +63,10 @@ def response(row: LabelledRow) -> Response:
 
 
 def chosen(responses: Sequence[Response], limit: int | None, seed: int) -> list[Response]:
-    """The responses to so many questions of each setting, which the seed decides; None: to all."""
+    """Return the responses to the questions that the seed chooses: `limit` of each setting.
+
+    If `limit` is None, all responses are returned.
+    """
     of_setting: dict[str, set[str]] = defaultdict(set)
     for one in responses:
         of_setting[one.setting].add(one.group)

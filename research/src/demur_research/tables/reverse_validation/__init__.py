@@ -1,7 +1,7 @@
-"""The tables of Reverse Validation (arXiv 2310.06498): PHD, WikiBio-GPT3, and what it costs.
+"""Define the tables of Reverse Validation (arXiv 2310.06498): PHD, WikiBio-GPT3, and the costs.
 
-The publishers recorded what ChatGPT and Llama-2 said, and those replies are judged again. A model
-that is asked now has tables of its own.
+The publishers recorded what ChatGPT and Llama-2 said, and those replies are judged again. Other
+tables ask a model now.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from demur_research.tables.reverse_validation.judged import PHD, WIKIBIO
 _SOURCE = "Reverse Validation"
 _LEAST = "the least that entity matching has to give, from 0 to 100"
 _RECORDS = {
-    "records": "the recorded replies, a file or a folder [default: beside the data]",
+    "records": "the file or folder of the recorded replies [default: beside the data]",
     "percentage": f"{_LEAST} [default: {PERCENTAGE:g}]",
 }
-_OF_PHD = {**_RECORDS, "wikibio-records": "those of WikiBio, for SelfCheck's threshold"}
-_METHODS = {"methods": f"which, with commas [default: {','.join(live.METHODS)}]"}
+_OF_PHD = {
+    **_RECORDS,
+    "wikibio-records": "the recorded replies of WikiBio, for SelfCheck's threshold [default: "
+    "beside the data]",
+}
+_METHODS = {"methods": f"the methods, with commas between [default: {','.join(live.METHODS)}]"}
 _LIVE = {**_METHODS, "percentage": f"{_LEAST} [default: {live.PERCENTAGE:g}]"}
 
 TABLES = (

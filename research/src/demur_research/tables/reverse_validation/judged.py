@@ -1,4 +1,4 @@
-"""What methods make of passages, as rows of F1, precision and recall by domain."""
+"""Turn the methods' decisions on passages into rows of F1, precision and recall by domain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demur_research.spending import Spent
 
 PHD, WIKIBIO = "phd", "wikibio-gpt3"
 DOMAINS = ("low", "medium", "high")
-"""How much there is to know of an entity, by what a search engine counted."""
+"""How common an entity is, by the hits of a search engine."""
 
 ALL_FALSE, LMVSLM, ZERO_SHOT = "all false", "lmvslm", "zero-shot"
 
@@ -40,29 +40,29 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Judged:
-    """What a method made of the passages."""
+    """Hold a method's decisions on the passages."""
 
     name: str
     verdicts: Verdicts
     spent: Spent | None = None
-    """On a passage, on the mean."""
+    """The mean cost of a passage."""
     floor: bool = False
     published: Verdicts | None = None
-    """The published decision on the same replies, where that is another one."""
+    """The published decision on the same replies, if it is another one."""
 
     def decided(self, rows: Iterable[LabelledRow]) -> list[tuple[LabelledRow, bool]]:
-        """The rows that it decides on, and whether it rejects them."""
+        """Return the rows that the method decides on, and whether it rejects each."""
         verdicts = ((row, self.verdicts.get(row.key)) for row in rows)
         return [(row, verdict) for row, verdict in verdicts if verdict is not None]
 
     def undetermined(self, rows: Iterable[LabelledRow]) -> int:
-        """How many of the rows it was to judge and does not decide on."""
+        """Return how many of the rows the method was to judge and could not decide."""
         keys = {row.key for row in rows}
         return sum(key in keys and verdict is None for key, verdict in self.verdicts.items())
 
 
 def passages(bench: Bench, name: str = PHD) -> list[LabelledRow]:
-    """The labelled passages, or `limit` of them, in an order that only their texts decide."""
+    """Return the labelled passages, at most `limit`, in an order that only their texts decide."""
     rows = [row for row in bench.read(name) if row.metadata.get("in_rv_subset", True)]
     if not rows:
         raise ValueError(f"{name}: the data holds no passage that the table is about")
@@ -75,10 +75,10 @@ def _digest(row: LabelledRow) -> str:
 
 
 def wrong(row: LabelledRow) -> bool:
-    """Whether people found that the passage is not factual.
+    """Return whether people labelled the passage as not factual.
 
     Raises:
-        ValueError: It has no label.
+        ValueError: The passage has no label.
     """
     label = row.answers[0].hallucinated
     if label is None:
@@ -94,28 +94,29 @@ def by_halves(
     spent: Spent | None = None,
     floor: bool = False,
 ) -> Judged:
-    """Reject passages that score above a threshold, which is chosen on those of the other half.
+    """Reject passages that score above a threshold, which is chosen on the other half of them.
 
     Args:
-        name: Of the method.
-        rows: In an order that has nothing to do with their labels.
-        scores: By key; higher is worse, and None is undetermined. A row without one is missing.
-        spent: On a passage.
-        floor: Whether it knows nothing.
+        name: The name of the method.
+        rows: The passages, in an order that has nothing to do with their labels.
+        scores: The scores by key; higher is worse, and None is undetermined. A row without a score
+            is missing.
+        spent: The mean cost of a passage.
+        floor: Whether the method is a trivial rule, which knows nothing.
     """
     known = [(row, score) for row in rows if (score := scores.get(row.key)) is not None]
     verdicts: dict[str, bool | None] = dict.fromkeys(scores)
     for half, other in ((known[::2], known[1::2]), (known[1::2], known[::2])):
         try:
             least = best_f1([-score for _, score in other], [wrong(row) for row, _ in other]).value
-        except CalibrationError:  # too few, or all of one label: none can be chosen
+        except CalibrationError:  # no threshold: too few passages, or all with one label
             continue
         verdicts |= {row.key: -score < least for row, score in half}
     return Judged(f"{name}, threshold of the other half", verdicts, spent, floor)
 
 
 def floors(rows: Sequence[LabelledRow]) -> Iterator[Judged]:
-    """Methods that know nothing."""
+    """Yield the decisions of trivial rules, which know nothing."""
     yield Judged(ALL_FALSE, {row.key: True for row in rows}, floor=True)
     lengths = {row.key: len(row.answers[0].text) for row in rows}
     yield by_halves("the longest", rows, lengths, floor=True)
@@ -123,11 +124,11 @@ def floors(rows: Sequence[LabelledRow]) -> Iterator[Judged]:
 
 
 def selfchecks(bench: Bench, model: bool) -> dict[str, Evaluator]:
-    """The variants of SelfCheck that are compared, by name.
+    """Return the variants of SelfCheck that are compared, by name.
 
     Args:
-        bench: Has the embedding, and the model.
-        model: Whether it gives the samples; else they come with the passages.
+        bench: Gives the embedding and the model.
+        model: Whether the model gives the samples; if not, they come with the passages.
     """
     chat = bench.model if model else None
     return {
@@ -141,7 +142,7 @@ def selfchecks(bench: Bench, model: bool) -> dict[str, Evaluator]:
 def inconsistencies(
     rows: Sequence[LabelledRow], done: Sequence[Done[Evaluation]]
 ) -> dict[str, float | None]:
-    """What SelfCheck found of passages, by key: higher is worse, None is undetermined."""
+    """Return SelfCheck's scores of passages, by key: higher is worse, and None is undetermined."""
     found = (None if one.value.score is None else -one.value.score for one in done)
     return dict(zip((row.key for row in rows), found, strict=True))
 
@@ -153,14 +154,15 @@ def result(
     paper: Mapping[str, str],
     notes: Iterable[str],
 ) -> Result:
-    """A row of figures for each method on all passages, then for each on those of each domain.
+    """Return the table: the methods' rows over all passages, then their rows over each domain.
 
     Args:
-        bench: Has the seed.
+        bench: Gives the seed.
         rows: The passages.
-        judged: What the methods made of them.
-        paper: The paper's figures by the methods' names: F1, P and R of all, and of each domain.
-        notes: Of the table.
+        judged: The decisions of the methods.
+        paper: The paper's figures by the methods' names: F1, P and R over all, and over each
+            domain.
+        notes: The notes of the table.
     """
     shown = []
     for at, part in enumerate((None, *DOMAINS)):
@@ -191,7 +193,7 @@ def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: Sequence[st
 
 
 def _over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: int) -> Figure:
-    """How much the F1 exceeds another's on the passages that both decide on."""
+    """Return by how much the F1 exceeds another's on the passages that both decide on."""
     both = [
         (wrong(row), no, bool(than))
         for row, no in decided
@@ -202,10 +204,10 @@ def _over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: in
 
 
 def percentage(bench: Bench, default: float) -> float:
-    """The least that entity matching has to give: the option `percentage`.
+    """Return the least percentage that entity matching has to give: the option `percentage`.
 
     Raises:
-        ValueError: It is no number from 0 to 100.
+        ValueError: The option is not a number from 0 to 100.
     """
     given = bench.options.get("percentage", str(default))
     try:

@@ -1,4 +1,4 @@
-"""The methods with a model that is asked now, and table 5: what they cost."""
+"""Run the methods with a model that is asked now, and measure their costs (Table 5)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from demur_research.tables.reverse_validation.judged import (
 
 _SELFCHECK = "selfcheck"
 METHODS = (LMVSLM, _SELFCHECK, ZERO_SHOT, *VARIANTS)
-"""What the option `methods` may name."""
+"""The names that the option `methods` may give."""
 PERCENTAGE = 80.0
-"""As demur has it where nothing else is said."""
+"""The default of the option `percentage`, which is demur's own."""
 
 _TABLE_5 = {
     "qg": ("297.3", "2.65"),
@@ -46,7 +46,7 @@ _COUNTED = (
 
 
 def detected(bench: Bench) -> Result:
-    """Detection on PHD by the model of the bench."""
+    """Return the table of detection on PHD with the bench's model."""
     rows = passages(bench)
     judged = [*floors(rows)]
     for method in bench.names("methods", METHODS):
@@ -59,7 +59,7 @@ def detected(bench: Bench) -> Result:
 
 
 def costs(bench: Bench) -> Result:
-    """Table 5: tokens and seconds of a passage."""
+    """Return Table 5: the tokens and seconds of a passage."""
     rows, shown = passages(bench), []
     for method in bench.names("methods", METHODS, (*_TABLE_5, ZERO_SHOT)):
         name, evaluator = next(iter(_evaluators(bench, method).items()))
@@ -82,7 +82,7 @@ def costs(bench: Bench) -> Result:
 
 
 def _evaluators(bench: Bench, method: str) -> Mapping[str, Evaluator]:
-    """By the names of their rows; those of one method share their recorded calls."""
+    """Return a method's evaluators by the names of their rows; they share recorded calls."""
     if method == ZERO_SHOT:
         return {method: ZeroShot(bench.model)}
     if method == LMVSLM:
@@ -91,7 +91,8 @@ def _evaluators(bench: Bench, method: str) -> Mapping[str, Evaluator]:
         return selfchecks(bench, model=True)
     (variant,) = (one for one in VARIANTS if one == method)
     least = percentage(bench, PERCENTAGE) / 100
-    names = sorted(matchers(variant), key=lambda name: name != "normalized")  # demur's own first
+    # demur's default matcher comes first.
+    names = sorted(matchers(variant), key=lambda name: name != "normalized")
     return {
         f"{variant}, {name}": ReverseValidation(
             bench.model, variant=variant, matcher=name, threshold=least
@@ -125,13 +126,16 @@ def _done(
 
 
 def _decided(done: Sequence[Done[Evaluation]]) -> list[Done[Evaluation]]:
-    """What costs are of: a call that failed was not recorded, and would count as none."""
+    """Return the evaluations that costs are measured on.
+
+    A call that failed was not recorded, and would count as no call.
+    """
     return [one for one in done if not one.value.undetermined]
 
 
 def _sample(row: LabelledRow, method: str) -> Sample:
     entity = str(row.metadata["entity"])
-    # What the passages were written to, in our words: only SelfCheck asks it again.
+    # In our words, the prompt that the passages were written to. Only SelfCheck asks it again.
     question = f"Write a short encyclopedia article on {entity.strip()}."
     return Sample(
         question=question if method == _SELFCHECK else None,

@@ -1,4 +1,4 @@
-"""Tables 1, 3, 4 and 6: from the labels, and from what the publishers recorded of two models."""
+"""Make Tables 1, 3, 4 and 6 from the labels and from the publishers' records of two models."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _TABLE_1 = {"high": ("86", "14"), "medium": ("76", "24"), "low": ("60", "40")}
 
 
 def labels(bench: Bench) -> Result:
-    """Table 1: how many passages of each domain are factual."""
+    """Return Table 1: how many passages of each domain are factual."""
     rows = passages(bench)
     shown = []
     for domain, paper in _TABLE_1.items():
@@ -127,7 +127,7 @@ llama_2 = partial(
 
 
 def wikibio(bench: Bench) -> Result:
-    """Table 4: how much of WikiBio is rejected, of which all is wrong."""
+    """Return Table 4: how much of WikiBio is rejected, where every passage is wrong."""
     rows, records = passages(bench, WIKIBIO), _records(bench, WIKIBIO, CHATGPT)
     judged = [
         Judged(ALL_FALSE, {row.key: True for row in rows}, floor=True),
@@ -188,21 +188,24 @@ def _selfchecks(bench: Bench, rows: Sequence[LabelledRow], records: Records) -> 
 
 
 def _lowest_of_wikibio(bench: Bench) -> float:
-    """The threshold that the paper's way comes to (section 5): at or above it is rejected."""
+    """Return the paper's threshold (section 5): passages with this score or more are rejected."""
     scores = selfcheck(_records(bench, WIKIBIO, CHATGPT, "wikibio-records").by_key)
     if not scores:
-        raise ValueError("the records of WikiBio hold no scores by BERTScore: none to choose from")
+        raise ValueError(
+            "the records of WikiBio hold no scores by BERTScore to choose a threshold from: name "
+            "records that do with -O wikibio-records=PATH"
+        )
     return min(scores.values())
 
 
 def _records(bench: Bench, name: str, model: str, option: str = "records") -> Records:
-    """The records of a set, from where the option says, or else from beside the set's files."""
+    """Return the records of a set, from the option's path or else from beside the set's files."""
     lists = {PHD: PHD_LISTS, WIKIBIO: WIKIBIO_LISTS}[name]
     given = bench.options.get(option)
     place = Path(given) if given else bench.read(name).folder
     try:
         if place is None:
-            raise ValueError("it is not known where the data lies, to look beside it")
+            raise ValueError("the folder of the data is not known, so its records were not found")
         files = find_records(place, lists, model)
     except ValueError as error:
         raise ValueError(
