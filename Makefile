@@ -6,7 +6,7 @@ PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=
 IN_VENV := .venv/bin/python -m
 # Three at a time, since many wait; those on the real model come alone, since they use all cores themselves.
-SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist worksteal
+SIDE_BY_SIDE := $(IN_VENV) pytest -n 3
 REAL := tests/real integrations/llama-index/tests/test_real.py
 HERE := not real and not documentation and not packaging
 # Not LlamaIndex and not the laboratory, whose tests are all marked slow: to collect them takes long.
@@ -45,10 +45,10 @@ lint: env-dev
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
 
 quick: env-dev
-	$(SIDE_BY_SIDE) -m 'not slow and not browser and $(HERE)' $(QUICK)
+	$(SIDE_BY_SIDE) --dist worksteal -m 'not slow and not browser and $(HERE)' $(QUICK)
 
 slow: env-dev
-	$(SIDE_BY_SIDE) -m '(slow or browser) and $(HERE)'
+	$(SIDE_BY_SIDE) --dist loadgroup -m '(slow or browser) and $(HERE)'
 
 # The secret of the delimiters around judged texts is drawn anew by each process, and a small model
 # judges a little otherwise with each: given one, the real model is asked the same every time.

@@ -1,4 +1,4 @@
-"""Documents, as whoever asks for a judgement gives them, and as a log has them."""
+"""Convert contexts into documents, whether a user gives them or a log holds them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 from langchain_core.documents import Document
 from pydantic import BeforeValidator, ValidationError
 
+from demur._invalid import in_words
 from demur._text import replace_surrogates
 
 
@@ -33,17 +34,16 @@ def _as_document(item: object, at: int) -> Document:
     if isinstance(item, str):
         return Document(page_content=replace_surrogates(item))
     if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
-        # Of anybody's keys only those that a Document has: its constructor trips over others.
+        # Only the keys that a Document has are kept, because its constructor rejects others.
         known = {key: item[key] for key in Document.model_fields if key in item}
         try:
             return Document(**{**known, "page_content": replace_surrogates(item["page_content"])})
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            raise ValueError(f"item {at}: {first['loc'][0]}: {first['msg']}") from error
+            raise ValueError(f"item {at}: {in_words(error)}") from error
     raise ValueError(
         f"item {at}: expected a string or a langchain Document, got {type(item).__name__}"
     )
 
 
 Contexts = Annotated[tuple[Document, ...], BeforeValidator(_as_documents)]
-"""Documents; strings, and objects with `page_content`, are taken as such."""
+"""A tuple of documents. Strings, and mappings with the key `page_content`, are converted."""

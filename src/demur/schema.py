@@ -1,7 +1,7 @@
-"""The values that pass between the parts: what is judged, and what was found.
+"""Define the values that pass between demur's parts: samples, evaluations, usage and thresholds.
 
-All are frozen pydantic models that survive a JSON round trip
-(`Evaluation.model_validate_json(evaluation.model_dump_json())`).
+All are frozen pydantic models. Each survives a JSON round trip:
+`Evaluation.model_validate_json(evaluation.model_dump_json())`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pydantic_core import to_json
 
 from demur._documents import Contexts
 from demur._fingerprints import host_of, hosts_in, with_hosts
+from demur._invalid import in_words
 from demur._jsonl import write_whole
 from demur._notebook import ShownInNotebooks
 from demur._text import one_line, replace_surrogates
@@ -37,7 +38,7 @@ def _clean(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_clean)]
-"""A string in which lone surrogates became U+FFFD, one for one, so that offsets still hold."""
+"""A string in which each lone surrogate has become one U+FFFD, so that offsets still hold."""
 
 
 _MOST = 2**40
@@ -55,7 +56,7 @@ class _Value(BaseModel):
 
 
 class ClaimLabel(str, Enum):
-    """What a reference says of a claim."""
+    """Name what a reference says about a claim."""
 
     ENTAILMENT = "Entailment"
     """The reference supports the claim."""
@@ -69,53 +70,54 @@ class ClaimLabel(str, Enum):
 
 
 class Category(str, Enum):
-    """The kinds of hallucination that the papers tell apart (FEWL v1, appendix A; v2, appendix B).
+    """Name a kind of hallucination that the papers distinguish (FEWL v1, app. A; v2, app. B).
 
-    Their "factual inaccuracy" is two categories here, since it is found in two ways: a reference
-    says otherwise, or nothing supports the answer.
+    The papers' "factual inaccuracy" is two categories here, because it is found in two ways: a
+    reference contradicts the answer, or nothing supports it.
     """
 
     CONTRADICTION = "contradiction"
-    """A reference says otherwise."""
+    """A reference contradicts the answer."""
     UNSUPPORTED = "unsupported"
-    """Nothing that was asked or read supports it."""
+    """Nothing that the evaluator asked or read supports the answer."""
     IRRELEVANT = "irrelevant"
-    """It does not address the question, or makes no sense."""
+    """The answer does not address the question, or makes no sense."""
     SELF_CONTRADICTION = "self_contradiction"
-    """One part of it rules out another."""
+    """One part of the answer rules out another."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class Failure(str, Enum):
-    """What is wrong with an answer, for whoever is to do something about it."""
+    """Name what is wrong with an answer, so that a guard or your code can act on it."""
 
     NEUTRAL = "neutral"
-    """It makes a claim that is not in the references."""
+    """The answer makes a claim that no reference supports or contradicts."""
     CONTRADICTION = "contradiction"
-    """It makes a claim that a reference contradicts."""
+    """The answer makes a claim that a reference contradicts."""
     MISMATCH = "mismatch"
-    """What it says does not lead back to what was asked about."""
+    """What the answer says does not lead back to the entity that it is about."""
     VAGUE = "vague"
-    """It could stand as the answer to other questions too."""
+    """The answer would fit other questions as well."""
     IRRELEVANT = "irrelevant"
-    """It does not address the question."""
+    """The answer does not address the question."""
     SELF_CONTRADICTION = "self_contradiction"
-    """One part of it rules out another."""
+    """One part of the answer rules out another."""
     CITATION = "citation"
-    """A citation in it names no source, or one that does not support its sentence."""
+    """A citation in the answer names no source, or names a source that does not support its
+    sentence."""
     NOTHING = "nothing_to_check"
-    """It states nothing that could be checked."""
+    """The answer states nothing that can be checked."""
     OTHER = "other"
-    """An evaluator rejects it without a kind."""
+    """An evaluator rejected the answer and named no kind."""
 
     @property
     def category(self) -> Category | None:
-        """The papers' category of this failure.
+        """Return the papers' category of this failure, or None where no category fits.
 
-        None for an answer that states nothing, which is no hallucination, for one that cites the
-        wrong source, and for one that is rejected without a kind: a low score does not say what is
+        None stands for three cases: the answer states nothing, which is no hallucination; it cites
+        the wrong source; or an evaluator named no kind, because a low score does not say what is
         wrong.
         """
         return _CATEGORIES.get(self)
@@ -127,9 +129,9 @@ class Failure(str, Enum):
 _CATEGORIES = {
     Failure.NEUTRAL: Category.UNSUPPORTED,
     Failure.CONTRADICTION: Category.CONTRADICTION,
-    # The model knows nothing that leads from what the answer says to what it is about.
+    # Nothing that the model knows leads from what the answer says back to the entity.
     Failure.MISMATCH: Category.UNSUPPORTED,
-    # It fits other questions as well, so it does not address this one in particular.
+    # The answer fits other questions as well, so it does not address this one in particular.
     Failure.VAGUE: Category.IRRELEVANT,
     Failure.IRRELEVANT: Category.IRRELEVANT,
     Failure.SELF_CONTRADICTION: Category.SELF_CONTRADICTION,
@@ -137,25 +139,35 @@ _CATEGORIES = {
 
 
 class Usage(_Value):
-    """What an evaluation cost. Values add up: `Usage() + usage`.
+    """Count what model calls cost. Values can be added: `Usage() + usage`.
 
-    None is above 2**40, by which more is counted as this much: sums stay finite, and fit into a
-    database, whatever an endpoint reports.
+    A count above 2**40 is stored as 2**40. Sums therefore stay finite and fit into a database,
+    whatever an endpoint reports.
     """
 
     calls: _Count = 0
-    """Requests sent to a model endpoint, retries included."""
+    """The requests that were sent to a model endpoint, including retries."""
     cached: _Count = 0
-    """Requests answered without a call: by a LangChain cache, or by an identical one in flight."""
+    """The requests that were answered without a call: by a LangChain cache, or by an identical
+    request that was in flight."""
     input_tokens: _Count = 0
-    """Prompt tokens, as the endpoint reported them (0 where it reports none)."""
+    """The prompt tokens that the endpoint reported; 0 if it reports none."""
     output_tokens: _Count = 0
-    """Generated tokens, as the endpoint reported them (0 where it reports none)."""
+    """The generated tokens that the endpoint reported; 0 if it reports none."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(_at_most)] = 0.0
-    """Time spent in calls, summed over the calls: calls that overlap count each."""
+    """The time spent in calls, summed over the calls. Calls that overlap are each counted in
+    full."""
 
     def price(self, read: float, written: float) -> float:
-        """What its tokens cost, at these prices of a million tokens of prompts and of replies."""
+        """Return the cost of the tokens, at the given prices.
+
+        Args:
+            read: The price of a million tokens of prompts.
+            written: The price of a million tokens of replies.
+
+        Returns:
+            The cost, in the currency of the prices.
+        """
         return (self.input_tokens * read + self.output_tokens * written) / 1e6
 
     def __add__(self, other: Usage) -> Usage:
@@ -171,7 +183,7 @@ class Usage(_Value):
 
 
 class Span(_Value):
-    """A half-open range `[start, end)` of character offsets into an original string."""
+    """Represent a half-open range `[start, end)` of character offsets into an original string."""
 
     start: int = Field(ge=0)
     end: int = Field(ge=0)
@@ -184,64 +196,68 @@ class Span(_Value):
 
 
 class Evidence(_Value):
-    """The place in a reference that decided a claim's label."""
+    """Represent the passage of a reference that decided a claim's label."""
 
     context: int | None = Field(default=None, ge=0)
-    """Index into the contexts that were used; None when it is `Sample.reference`."""
+    """The index into the contexts that were used; None if the passage is in `Sample.reference`."""
     span: Span
-    """Where it stands in that context's `page_content` (or in the reference)."""
+    """Where the passage stands in that context's `page_content`, or in the reference."""
     text: Text
     """The characters of that span."""
     label: ClaimLabel
-    """What this passage says of the claim."""
+    """What this passage says about the claim."""
 
 
 class Claim(_Value):
-    """One unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
+    """Represent one unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
 
     text: Text
     """The claim as a statement."""
     triplet: tuple[Text, Text, Text] | None = None
-    """Subject, predicate, object; None for a sentence or a statement."""
+    """The subject, the predicate and the object; None for a sentence or a statement."""
     span: Span | None = None
-    """Where the answer says it; None when no word of it stands in the answer."""
+    """Where the answer makes the claim; None if no word of the claim stands in the answer."""
     path: Text | None = None
-    """The value of a structured answer that says it, such as "$.items[0].price"; None for an answer
-    in prose, and where `span` is None."""
+    """The path of the value of a structured answer that makes the claim, such as
+    "$.items[0].price"; None for an answer in prose, and where `span` is None."""
     label: ClaimLabel | None = None
-    """None when it was not checked, or when the label is missing or unreadable (see `error`)."""
+    """The label of the claim; None if the claim was not checked, or if no label could be read (see
+    `error`)."""
     probabilities: dict[ClaimLabel, float] | None = None
-    """Probability of each label, in [0, 1] with sum 1, where the checker gives them."""
+    """The probability of each label, in [0, 1] and with the sum 1; None if the checker gives
+    none."""
     evidence: tuple[Evidence, ...] = ()
     """The passages that decided the label; empty for Neutral."""
     missing_quantities: tuple[Text, ...] = ()
-    """The claim's quantities, as written there, that stand nowhere in what it was held against."""
+    """The quantities of the claim, as written there, that none of the texts checked against
+    contains."""
     error: Text | None = None
-    """Why there is no label."""
+    """Why the claim has no label."""
 
 
 def failure_of(claim: Claim) -> Failure | None:
-    """What is wrong with a claim by its label; None where nothing is, or nothing is known."""
+    """Return the failure that a claim's label means; None if it is entailed or has no label."""
     if claim.label is ClaimLabel.NEUTRAL:
         return Failure.NEUTRAL
     return Failure.CONTRADICTION if claim.label is ClaimLabel.CONTRADICTION else None
 
 
 class Sample(_Value):
-    """What an evaluator reads: an answer, and what it is to be held against."""
+    """Hold an answer and the texts that an evaluator checks it against."""
 
     question: Text | None = None
     """The question that was answered, if there was one."""
     answer: Text
-    """The answer under judgement. A mapping, a list or a pydantic object is taken as its JSON."""
+    """The answer to be judged. A mapping, a list or a pydantic object is converted to its JSON."""
     contexts: Contexts = ()
-    """The documents the answer was given from. Strings are taken as documents."""
+    """The documents from which the answer was generated. Strings are converted to documents."""
     reference: Text | None = None
-    """A text known to be right, such as a gold answer."""
+    """A text that is known to be right, such as a gold answer."""
     preceding: Text = ""
-    """What was said right before the answer: for understanding it, and not under judgement."""
+    """The text right before the answer. It helps to understand the answer and is not judged
+    itself."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """Anything the caller wants to keep with the sample."""
+    """Anything that you want to keep with the sample."""
 
     @field_validator("answer", mode="before")
     @classmethod
@@ -258,48 +274,50 @@ FACTUAL, NON_FACTUAL = "factual", "non-factual"
 
 
 Finding = Literal["passed", "failed", "undetermined", "nothing_to_check", "scored"]
-"""What one evaluation says, in a word. "nothing_to_check": the answer states nothing that could be
-checked; "scored": the evaluator has no threshold."""
+"""The result of one evaluation in a word. "nothing_to_check": the answer states nothing that can be
+checked. "scored": the evaluator has no threshold."""
 
 
 class Evaluation(ShownInNotebooks, _Value):
-    """What an evaluator found.
+    """Hold the result of one evaluator for one answer.
 
-    Either it is determined (`error` is None), or undetermined (`error` says why, and `score`,
-    `label` and `passed` are None): never a pass by default, never NaN.
+    An evaluation is either determined (`error` is None) or undetermined. If it is undetermined,
+    `error` says why, and `score`, `label` and `passed` are None. It is never a pass by default, and
+    the score is never NaN.
     """
 
     name: str
     """The evaluator's name."""
     score: float | None = Field(default=None, allow_inf_nan=False)
-    """Higher is better; the evaluator's docstring gives the range. None when undetermined."""
+    """The score; higher is better. The evaluator's docstring gives the range. None if undetermined,
+    and if the evaluator gave no score."""
     label: str | None = None
-    """The verdict in a word; the evaluator's docstring lists them."""
+    """The verdict in a word. The evaluator's docstring lists the possible labels."""
     passed: bool | None = None
-    """Whether the answer is good enough. None if undetermined, if the answer states nothing to
-    check, or without threshold."""
+    """Whether the answer is good enough; None if undetermined, if the answer states nothing to
+    check, or if the evaluator has no threshold."""
     failure: Failure | None = None
-    """What is wrong with the answer, where that is not told by its claims' labels. None if it
-    passed, or if the evaluator knows no kinds."""
+    """What is wrong with the answer, where the labels of its claims do not say it. None if the
+    answer passed, or if the evaluator names no kinds."""
     explanation: Text = ""
-    """Why, in a sentence that a person can read."""
+    """The reason for the result, in a sentence for a person."""
     claims: tuple[Claim, ...] = ()
-    """The claims found in the answer, with labels and evidence."""
+    """The claims that were found in the answer, with labels and evidence."""
     usage: Usage = Usage()
     """What this evaluation cost."""
     error: Text | None = None
-    """Set only when undetermined: why no decision could be made. It may quote the answer, or what a
-    provider said; for whoever gets no trace there is `cause`."""
+    """Why no decision could be made; set only if undetermined. It may quote the answer or a
+    provider's message. Show `cause` instead to users who may not see those texts."""
     cause: Text | None = None
-    """Why it is undetermined, in words for anyone to see: the errors of the calls that failed, by
-    class and HTTP status, such as "RateLimitError 429"; or "no contexts". None where the evaluator
-    tells none, as of an unreadable reply."""
+    """Why the evaluation is undetermined, in words that anyone may see: the class and HTTP status
+    of each failed call, such as "RateLimitError 429", or "no contexts". None if the evaluator names
+    no such cause, for example after an unreadable reply."""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     """Every number behind the score, as JSON values."""
     fingerprints: dict[str, str] = Field(default_factory=dict)
-    """What the score depends on beside the sample: models, prompts, similarity, options, each in a
-    text that tells it from others. Scores with other fingerprints cannot be compared with this one.
-    Empty where the evaluator tells none."""
+    """What the score depends on besides the sample: models, prompts, similarity and options, each
+    as a text that identifies it. Scores with other fingerprints cannot be compared with this one.
+    Empty if the evaluator gives none."""
 
     @model_validator(mode="after")
     def _undetermined_decides_nothing(self) -> Evaluation:
@@ -314,25 +332,25 @@ class Evaluation(ShownInNotebooks, _Value):
 
     @property
     def undetermined(self) -> bool:
-        """Whether the evaluator could not decide."""
+        """Return whether the evaluator could not decide."""
         return self.error is not None
 
     @property
     def nothing_to_check(self) -> bool:
-        """Whether the answer states nothing to check, so that there was nothing to decide.
+        """Return whether the answer states nothing to check, so that there was nothing to decide.
 
-        An evaluation that has a score, claims or an error besides found something after all.
+        It is False for an evaluation that has a verdict, a score, claims or an error.
         """
         found = (self.passed, self.score, self.error)
         return self.label == ABSTAIN and found == (None, None, None) and not self.claims
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What is wrong with the answer, without repeats; empty unless it failed.
+        """Return what is wrong with the answer, without repeats; empty unless it failed.
 
-        An answer that contradicts itself, or cites a wrong source, has this failure alone. Else the
-        claims that are labelled as wrong tell the failures. Without such a claim it is `failure`,
-        or "other".
+        An answer that contradicts itself, or cites a wrong source, has only this failure. Otherwise
+        the labels of the wrong claims give the failures. If no claim is labelled as wrong, the
+        failure is `failure`, or "other".
         """
         if self.passed is not False:
             return ()
@@ -344,7 +362,7 @@ class Evaluation(ShownInNotebooks, _Value):
 
     @property
     def finding(self) -> Finding:
-        """What it says, in a word."""
+        """Return the result in a word."""
         if self.undetermined:
             return "undetermined"
         if self.passed is not None:
@@ -352,9 +370,10 @@ class Evaluation(ShownInNotebooks, _Value):
         return "nothing_to_check" if self.nothing_to_check else "scored"
 
     def __str__(self) -> str:
-        """A text to read, as `print` shows it: the finding, then a line for each claim.
+        """Return a readable text, as `print` shows it: the finding, then a line for each claim.
 
-        It has no control characters, whatever stands in the answer. All fields are in the `repr`.
+        The text has no control characters, whatever the answer contains. The `repr` shows all
+        fields.
         """
         head = [self.finding.replace("_", " ")]
         if self.label is not None and not self.nothing_to_check:
@@ -387,43 +406,46 @@ def _quoted(evidence: Evidence) -> str:
 
 
 OnAbstain = Literal["pass", "fail"]
-"""What a guard does with an answer that states nothing to check: lets it pass, or fails it."""
+"""What a guard does with an answer that states nothing to check: let it pass, or fail it."""
 ThresholdMethod = Literal["learn-then-test", "best-f1", "percentile"]
 _TESTED = "learn-then-test"
 
 
 class Threshold(_Value):
-    """The score from which an answer passes, how it was chosen, and for which evaluator.
+    """Hold the score from which an answer passes, how it was chosen, and for which evaluator.
 
-    `demur.calibration` chooses one, and evaluators take it in the place of a number. It holds for
-    the scores that it was chosen from: an evaluator whose fingerprints are others refuses it.
+    `demur.calibration` chooses a threshold, and evaluators accept it in place of a number. It is
+    valid only for scores of the same kind. An evaluator whose fingerprints differ refuses it.
     """
 
     value: float = Field(allow_inf_nan=False)
-    """An answer passes if its score is this or more."""
+    """The lowest score with which an answer passes."""
     method: ThresholdMethod
-    """How it was chosen. Only "learn-then-test" guarantees anything, see `docs/thresholds.md`."""
+    """How the threshold was chosen. Only "learn-then-test" gives a guarantee; see
+    `docs/thresholds.md`."""
     target: float | None = Field(default=None, gt=0, lt=1)
-    """Of "learn-then-test": at most this share of hallucinated answers passes, ..."""
+    """For "learn-then-test": the largest share of hallucinated answers that may pass."""
     confidence: float | None = Field(default=None, gt=0, lt=1)
-    """... unless the sample was unlucky, which has a probability of at most 1 less this."""
+    """For "learn-then-test": the probability, over the draw of the samples, with which the target
+    holds."""
     percentile: float | None = Field(default=None, ge=0, le=100)
-    """Of "percentile": how many answers of a hundred were to fail, at most."""
+    """For "percentile": how many answers of a hundred may fail, at most."""
     evaluator: Text | None = None
-    """The name of the evaluator whose scores they were."""
+    """The name of the evaluator that gave the scores."""
     fingerprints: dict[str, str] = Field(default_factory=dict)
-    """Of those scores, see `Evaluation.fingerprints`."""
+    """The fingerprints of those scores; see `Evaluation.fingerprints`."""
     on_abstain: OnAbstain
     """How answers that state nothing to check were counted: as passing ("pass") or as failing
     ("fail"). A guard that lets them pass refuses a threshold that counted them as failing."""
     samples: int = Field(ge=1)
-    """Answers that it was chosen from: those that state nothing to check too, and repeats once."""
+    """The number of answers that the threshold was chosen from. Answers that state nothing to check
+    are included, and repeated answers are counted once."""
     passed: int = Field(ge=0)
-    """How many of them pass."""
+    """How many of these answers pass."""
     hallucinated: int | None = Field(default=None, ge=0)
-    """How many of them are labelled as hallucinated; None without labels."""
+    """How many of these answers are labelled as hallucinated; None without labels."""
     passed_hallucinated: int | None = Field(default=None, ge=0)
-    """How many of those pass."""
+    """How many of the hallucinated answers pass; None without labels."""
 
     @model_validator(mode="after")
     def _says_how(self) -> Threshold:
@@ -431,8 +453,10 @@ class Threshold(_Value):
         for name, method in of.items():
             given = getattr(self, name) is not None
             if given is not (self.method == method):
-                wrong = "is of" if given else "is missing, with"
-                raise ValueError(f"{name} {wrong} method={method!r}: this one has {self.method!r}")
+                wrong = "is only for" if given else "is missing: it is needed with"
+                raise ValueError(
+                    f"{name} {wrong} method={method!r}; this threshold has {self.method!r}"
+                )
         if self.hallucinated is None and self.method != "percentile":
             raise ValueError(f"hallucinated is missing: method={self.method!r} needs labels")
         if (self.hallucinated is None) is not (self.passed_hallucinated is None):
@@ -451,10 +475,12 @@ class Threshold(_Value):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, as JSON: whole, or not at all. The file is for its owner only.
+        """Write the threshold to a file as JSON, completely or not at all.
+
+        Only the owner can read the file.
 
         Raises:
-            DemurError: The file cannot be written. What was there before is then still there.
+            DemurError: The file cannot be written. Its earlier content is then still there.
         """
         try:
             write_whole(Path(path), self.model_dump_json(indent=2).encode() + b"\n")
@@ -463,18 +489,18 @@ class Threshold(_Value):
             raise DemurError(f"cannot write {path}: {why}") from error
 
     def with_hosts(self, hosts: Mapping[str, str]) -> Threshold:
-        """The same threshold for a model that another host serves, such as a gateway or a region.
+        """Return the same threshold for a model that is served by another host, such as a gateway.
 
-        You vouch for it that the scores are the same there; nothing else about the model may
-        differ.
+        You confirm that the scores are the same there: nothing else about the model may differ.
 
         Args:
-            hosts: From the host that its scores were made with to the one that is asked now, each
-                with its path, as a refusal names them, or as a URL:
+            hosts: A mapping from the host that the scores were made with to the host that is used
+                now. Give each with its path, as a refusal names it, or as a URL:
                 `{"api.openai.com/v1": "https://gateway.example/v1"}`.
 
         Raises:
-            ValueError: Its scores were made with no such host; the message names those that were.
+            ValueError: The scores were not made with such a host. The message names the known
+                hosts.
         """
         known = sorted({host for text in self.fingerprints.values() for host in hosts_in(text)})
         called = {host_of(old): host_of(new) for old, new in hosts.items()}
@@ -489,7 +515,7 @@ class Threshold(_Value):
 
     @classmethod
     def load(cls, path: str | Path) -> Threshold:
-        """Read one that was saved.
+        """Read a threshold that was saved.
 
         Raises:
             DemurError: The file cannot be read, or holds no threshold.
@@ -502,10 +528,7 @@ class Threshold(_Value):
         try:
             return cls.model_validate_json(raw)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            why = f"{where}: {first['msg']}" if where else first["msg"]
             raise DemurError(
-                f"{path} holds no threshold ({why}): expected a file that `demur calibrate` or "
-                "`Threshold.save` wrote"
+                f"{path} holds no threshold ({in_words(error)}): expected a file that "
+                "`demur calibrate` or `Threshold.save` wrote"
             ) from error

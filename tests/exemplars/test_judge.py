@@ -1,4 +1,4 @@
-"""PairwiseJudge: what two orders say together; and win rates."""
+"""Test PairwiseJudge: what the replies for both orders mean together, and win rates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIR = Comparison(question="How heavy is it?", first="One ton.", second="As heav
 
 
 def judge(choose: Callable[[str, str], str | AIMessage], **options: Any) -> PairwiseJudge:
-    """One whose model chooses by the two texts in the order in which it is shown them."""
+    """Return a judge whose model chooses by the two texts, in the order in which it sees them."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         assert isolated("question", messages) == PAIR.question
@@ -37,7 +37,7 @@ def judge(choose: Callable[[str, str], str | AIMessage], **options: Any) -> Pair
 
 
 def by_order(there: str, back: str) -> Callable[[str, str], str]:
-    """Replies for the two orders; "fail" is an error."""
+    """Return a function with one reply for each order; "fail" raises an error."""
 
     def choose(a: str, b: str) -> str:
         said = there if a == PAIR.first else back
@@ -173,7 +173,7 @@ def test_its_calls_are_runs_of_a_judge_under_its_own() -> None:
     ],
 )
 def test_what_is_no_comparison_is_refused(pair: Any, complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
+    with pytest.raises(ValueError, match=f"^expected a Comparison, or .*{complaint}"):
         judge(by_order("A", "B")).invoke(pair)
 
 

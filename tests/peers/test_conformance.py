@@ -13,6 +13,8 @@ from peers.conformance.runner import calls, running
 from peers.conformance.server import serving
 from peers.conformance.table import markdown
 
+pytestmark = pytest.mark.xdist_group("conformance")  # which measures once for all
+
 COUNT = 1
 """Wrong answers of a leak check, in each mode; calls at once are 25 times as many."""
 OURS = [guard for guard in GUARDS if guard.name.startswith("demur")]

@@ -16,6 +16,9 @@ from support.tiny import tiny_bi_encoder, tiny_cross_encoder, tiny_pair_model
 PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("", "oslo .")]
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
     pytest.importorskip("sentence_transformers")  # takes seconds: not at collection
@@ -44,7 +47,6 @@ def expected(model: Any, folder: Path) -> list[float]:
     return found
 
 
-@pytest.mark.slow
 def test_a_model_with_code_of_its_own_scores_by_the_weights_that_were_saved(
     published: tuple[Path, Any],
 ) -> None:

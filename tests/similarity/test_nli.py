@@ -24,6 +24,9 @@ SAMPLE = Sample(
 TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
     pytest.importorskip("sentence_transformers")  # takes seconds: not at collection

@@ -22,7 +22,11 @@ from demur_ray import score
 from support.chroma_server import chroma_server
 from support.openai_server import Answer, OpenAIServer, openai_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("cluster"),
+    pytest.mark.xdist_group("ray"),  # so that one process starts one cluster
+]
 
 
 @pytest.fixture

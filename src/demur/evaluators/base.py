@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from demur._invalid import validated
 from demur._json_places import path_of, places
 from demur._text import replace_surrogates
 from demur._undetermined import UndeterminedError
@@ -191,6 +192,13 @@ def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
     return evaluation.model_copy(update={"claims": tuple(claims)})
 
 
+_EXPECTED = "a Sample, or a mapping such as {'question': ..., 'answer': ..., 'contexts': [...]}"
+
+
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:
-    """Return the sample itself, or the sample that a mapping describes."""
-    return input if isinstance(input, Sample) else Sample.model_validate(input)
+    """Return the sample itself, or the sample that a mapping describes.
+
+    Raises:
+        ValueError: The input is neither.
+    """
+    return validated(Sample, input, _EXPECTED)

@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
 
 from demur._frozen import fields_of
+from demur._invalid import validated
 from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
@@ -33,6 +34,9 @@ from demur.schema import Text, Usage
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
 
 _REPLY_TOKENS = 16
+
+
+_EXPECTED = "a Comparison, or a mapping such as {'question': ..., 'first': ..., 'second': ...}"
 
 
 class Comparison(BaseModel):
@@ -147,7 +151,7 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         return output.model_copy(update={"usage": costs.total})
 
     def _work(self, input: Comparison | Mapping[str, Any]) -> Steps[PairwiseVerdict]:
-        pair = input if isinstance(input, Comparison) else Comparison.model_validate(input)
+        pair = validated(Comparison, input, _EXPECTED)
         empty = [name for name in ("first", "second") if _is_empty(getattr(pair, name))]
         if empty:
             error = f"nothing to compare: the {' and the '.join(empty)} answer is empty"

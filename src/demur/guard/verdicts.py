@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from demur._invalid import in_words
 from demur._once_a_minute import warn
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
@@ -48,9 +49,7 @@ def as_evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
     try:
         return Evaluation.model_validate(dict(judgement))  # `model_copy` does not validate
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, wrong["loc"]))
-        why = f"it returned an invalid evaluation: {where}: {wrong['msg']}"
+        why = f"it returned an invalid evaluation: {in_words(error)}"
         return Evaluation(name=name, error=why, explanation=why)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import ValidationError
 
 from demur.errors import DemurError
 from demur.evaluators import as_sample
@@ -110,6 +109,6 @@ def _check_form(output: Any) -> None:
 def _read_evaluation(input: Any, output: Evaluation) -> Said:
     try:
         sample = as_sample(input)
-    except (ValidationError, TypeError, ValueError):
+    except ValueError:
         return Said(evaluation=output)  # the chain makes the sample itself
     return Said(sample.question, sample.answer, sample.contexts, evaluation=output)

@@ -48,7 +48,7 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
         """Do the work for one input.
 
         Raises:
-            pydantic.ValidationError: The input is not valid; the message names the field.
+            ValueError: The input is not valid; the message names the field.
         """
         return self._call_with_config(self._run, input, config, **kwargs)
 

@@ -1,8 +1,9 @@
-"""The file of results: one line for each finding, appended whole, and never by two at a time.
+"""Read and write the results file, which has one line for each result.
 
-The first line says what the results are of: the input's hash, and the settings. A finding is on its
-way to the disk as soon as it is there, in one write, so that a killed process loses none; only when
-the machine itself stops may the last seconds be missing, and the last line be torn.
+The first line describes what the results belong to: the input's hash, and the settings. Each result
+is appended in one write as soon as it is there, so a killed process loses none. Only if the machine
+itself stops, the last seconds may be missing and the last line may be torn. A lock keeps two
+processes from writing at once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from demur import _owner_only as private
+from demur._invalid import in_words
 from demur._text import replace_surrogates
 from demur.errors import DemurError, MissingExtraError
 from demur.schema import Evaluation, Usage
@@ -30,48 +32,49 @@ _KIND = "demur_scores"
 _VERSION = 1
 _SYNC_SECONDS = 5.0
 _LONGEST_HEADER = 1 << 20
-"""Bytes, of a file that may be anything."""
-_MORE = "--restart begins anew and keeps this file under another name"
+"""The number of bytes to read from a file that may contain anything."""
+_MORE = "start over with --restart, which keeps this file under another name"
 
 
 class ScoringError(DemurError, ValueError):
-    """A data set cannot be scored as asked; nothing was spent."""
+    """Report that a data set cannot be scored as requested; no model was called."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one evaluator found of one answer."""
+    """Hold the evaluation of one answer by one evaluator."""
 
     key: str
     evaluator: str
     evaluation: Evaluation
     same: str | None = None
-    """What `demur.calibration.answer_key` says of the answer; None where it is not known."""
+    """The answer's key from `demur.calibration.answer_key`; None if it is unknown."""
     row: str | None = None
-    """The row's id, and `answer` the answer's name in it; None where the line does not say."""
+    """The id of the row; None if the line does not give it."""
     answer: str | None = None
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a user of the results wrote down beside the findings, such as an answer's label."""
+    """Hold what a user of the results file wrote beside the results, such as an answer's label."""
 
     value: Mapping[str, Any]
-    """As JSON."""
+    """The content, as JSON values."""
 
 
 class Results:
-    """The open file, locked against other processes. A context manager.
+    """Represent the open results file, locked against other processes. Use it as a context manager.
 
     Args:
-        path: Where it is, or will be.
-        input: What tells the input, as JSON: `sha256` is compared, and `fields`.
-        settings: What tells how it is scored, as JSON.
-        restart: Whether to put a file that is there aside.
+        path: The file, which need not exist.
+        input: A description of the input, as JSON. `sha256` and `fields` are compared with the
+            file's.
+        settings: A description of how the input is scored, as JSON.
+        restart: Whether to rename a file that exists, and start a new one.
 
     Raises:
-        ScoringError: Another process writes it, it holds something else, or results of another
-            input or of other settings; the message says which.
+        ScoringError: Another process is writing the file, or it holds something else, such as
+            results of another input or of other settings. The message says which.
     """
 
     def __init__(
@@ -83,13 +86,13 @@ class Results:
     ) -> None:
         self.path = path
         self.cut = 0
-        """Bytes of a torn last line that were cut off."""
+        """The number of bytes of a torn last line that were removed."""
         self.aside: Path | None = None
-        """Where results were put that were there before."""
+        """The new name of an earlier results file that `restart` renamed."""
         header = {_KIND: _VERSION, "input": input, "settings": settings}
         self._header = json.loads(json.dumps(header))
         self._synced = time.monotonic()
-        if not path.parent.is_dir():  # the lock would make one
+        if not path.parent.is_dir():  # the lock would create the folder
             raise ScoringError(f"cannot write {path}: there is no folder {path.parent}")
         with contextlib.ExitStack() as opened:
             opened.enter_context(_lock(path))
@@ -113,27 +116,31 @@ class Results:
             try:
                 self._sync()
             except DemurError:
-                if error is None:  # one that is on its way says more
+                if error is None:  # an error that is already raised says more
                     raise
 
     def lines(self) -> Iterator[Result | Usage | Note]:
-        """What each line holds, in the order in which it was written."""
+        """Yield the content of each line, in the order in which the lines were written."""
         with self.path.open("rb") as file:
             next(file)
             for number, raw in enumerate(file, start=2):
-                yield _read(self.path, raw, number, f"mend it; {_MORE}")
+                yield _read(self.path, raw, number, f"repair it, or {_MORE}")
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Write a line."""
         self._write(line)
-        # The page cache outlives this process; the disk outlives the machine.
+        # The page cache keeps the line if this process stops; the disk, if the machine stops.
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self._sync()
 
     def forget_undetermined(self, which: Callable[[Result], bool]) -> None:
-        """Take out such findings as decide nothing, so that they are missing like any other."""
+        """Remove undetermined results, so that they count as missing.
+
+        Args:
+            which: Returns whether an undetermined result is to be removed.
+        """
         rest = self.path.with_name(f".{self.path.name}.retry")
-        rest.unlink(missing_ok=True)  # of a run that was killed
+        rest.unlink(missing_ok=True)  # a run that was killed may have left it
         with self.path.open("rb") as lines, open(rest, "xb", opener=private.opened) as out:
             shutil.copymode(self.path, rest)
             out.write(next(lines))
@@ -142,19 +149,19 @@ class Results:
                     out.write(raw)
             out.flush()
             os.fsync(out.fileno())
-        # In one step: whenever this is killed, there is the old file or the new one.
+        # The file is replaced in one step: at any moment there is the old file or the new one.
         rest.replace(self.path)
         self._file.close()
         self._file = self._opened.enter_context(_appending(self.path))
 
     def _mend(self) -> None:
-        """Leave whole lines, the first of which is ours."""
+        """Make sure that the file has whole lines only, and that the first line is ours."""
         size = self.path.stat().st_size
         whole = _end_of_last_line(self.path)
         with self.path.open("rb") as file:
             first = file.readline()
         ours = _line(self._header)
-        if whole == 0 and ours.startswith(first):  # nothing, or not even the first line was written
+        if whole == 0 and ours.startswith(first):  # the file is empty, or its first line is torn
             self._cut(0, size)
             self._write(self._header)
             return
@@ -170,23 +177,24 @@ class Results:
         version = _version(first)
         if version is None:
             raise ScoringError(
-                f"{self.path} is there and holds no results of demur score: -o names another file"
+                f"{self.path} exists and holds no results of demur score: name another file with -o"
             )
         if version != _VERSION:
             raise ScoringError(
                 f"{self.path} holds results of another version of demur score ({version!r:.80}, "
-                f"expected {_VERSION}): -o names another file; {_MORE}"
+                f"expected {_VERSION}): name another file with -o, or {_MORE}"
             )
         header, ours = json.loads(first), self._header["input"]
         theirs = header.get("input")
         if not isinstance(theirs, dict) or not {"name", "sha256"} <= theirs.keys():
             raise ScoringError(
-                f"{self.path}, line 1 does not say what was scored: -o names another file; {_MORE}"
+                f"{self.path}, line 1 does not say what was scored: name another file with -o, or "
+                f"{_MORE}"
             )
         if theirs["sha256"] != ours["sha256"]:
             raise ScoringError(
                 f"{self.path} holds results of {theirs['name']} with other content than "
-                f"{ours['name']} has now: -o names another file; {_MORE}"
+                f"{ours['name']} has now: name another file with -o, or {_MORE}"
             )
         differences = [
             *_differences(theirs.get("fields"), ours.get("fields"), "field"),
@@ -195,17 +203,17 @@ class Results:
         if differences:
             raise ScoringError(
                 f"{self.path} holds results of other settings: {'; '.join(differences)}. Give the "
-                f"same, or -o another file; {_MORE}"
+                f"same settings, name another file with -o, or {_MORE}"
             )
 
     def _write(self, value: Mapping[str, Any]) -> None:
         line = _line(value)
         try:
             written = self._file.write(line)
-            while written < len(line):  # a disk that is all but full takes a part
+            while written < len(line):  # a disk that is nearly full accepts only a part
                 written += self._file.write(line[written:])
         except OSError as error:
-            with contextlib.suppress(OSError):  # else the next run does it
+            with contextlib.suppress(OSError):  # if this fails, the next run cuts the line
                 os.truncate(self.path, _end_of_last_line(self.path))
             raise self._failure(error) from error
 
@@ -224,14 +232,14 @@ class Results:
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file begins as results do.
+    """Return whether a file begins as a results file does.
 
     Raises:
-        ScoringError: It cannot be read, or only once.
+        ScoringError: The file cannot be read, or can be read only once.
     """
     try:
         with path.open("rb") as file:
-            if not file.seekable():  # what is read here would be missed by the next reader
+            if not file.seekable():  # the next reader would miss what is read here
                 raise ScoringError(f"{path} is a pipe: write it to a file first")
             return _version(file.readline(_LONGEST_HEADER)) is not None
     except OSError as error:
@@ -239,22 +247,25 @@ def is_results(path: Path) -> bool:
 
 
 def read_results(path: Path) -> Iterator[Result]:
-    """The findings in a file of results, as they are read, in the order in which they were made.
+    """Yield the results in a results file while it is read, in the order in which they were made.
 
-    Of one answer by one evaluator the last counts. The file is not locked and not changed.
+    If an evaluator judged an answer more than once, the last result counts. The file is neither
+    locked nor changed.
 
     Raises:
-        ScoringError: As `read_lines`.
+        ScoringError: As for `read_lines`.
     """
     return (held for held in read_lines(path) if isinstance(held, Result))
 
 
 def read_lines(path: Path) -> Iterator[Result | Usage | Note]:
-    """All that a file of results holds, as it is read. The file is not locked and not changed.
+    """Yield everything that a results file holds, while it is read.
+
+    The file is neither locked nor changed.
 
     Raises:
-        ScoringError: It cannot be read, is something else, or has a line that is no finding or not
-            whole.
+        ScoringError: The file cannot be read, is no results file, or has a line that is torn or
+            holds no result.
     """
     try:
         with path.open("rb") as file:
@@ -269,16 +280,16 @@ def read_lines(path: Path) -> Iterator[Result | Usage | Note]:
             for number, raw in enumerate(file, start=2):
                 if not raw.endswith(b"\n"):
                     raise ScoringError(
-                        f"{path}, line {number} is not whole: its writer was stopped, or is at "
-                        "it. The command that wrote it goes on, and mends it"
+                        f"{path}, line {number} is not whole: the run was stopped, or is "
+                        "writing it now. The command that wrote it goes on and repairs the line"
                     )
-                yield _read(path, raw, number, "mend it, or take it out")
+                yield _read(path, raw, number, "repair it, or remove it")
     except OSError as error:
         raise ScoringError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _version(first: bytes) -> Any:
-    """The version in a first line; None if the line is not ours."""
+    """Return the version in a first line; None if the line is not ours."""
     try:
         return json.loads(first)[_KIND]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -297,7 +308,7 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Result | Usage | 
         said = (line.get(name) for name in ("same", "row", "answer"))
         return Result(key, evaluator, evaluation, *(None if s is None else str(s) for s in said))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        why = in_words(error) if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error
 
 
@@ -324,7 +335,8 @@ def _lock(path: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise ScoringError(
-            f"another run writes {path} at this moment: wait for its end, or -o another file"
+            f"another run writes {path} at this moment: wait until it ends, or name another file "
+            "with -o"
         ) from error
     except OSError as error:
         raise ScoringError(f"cannot write beside {path}: {error.strerror}") from error
@@ -335,7 +347,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _end_of_last_line(path: Path) -> int:
-    """How many bytes the whole lines of a file have."""
+    """Return the number of bytes up to the end of the last whole line."""
     step = 1 << 16
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
@@ -350,7 +362,7 @@ def _end_of_last_line(path: Path) -> int:
 
 
 def _free_name(path: Path) -> Path:
-    """A name beside `path` that is not taken: earlier results are not written over."""
+    """Return a name beside `path` that is free, so that earlier results are not overwritten."""
     at, free = 1, path.with_name(f"{path.name}.bak")
     while free.exists():
         at += 1
@@ -359,7 +371,7 @@ def _free_name(path: Path) -> Path:
 
 
 def _differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
-    """Where two JSON values differ, in words."""
+    """Return the differences between two JSON values, in words."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         names = dict.fromkeys([*theirs, *ours])
         return [

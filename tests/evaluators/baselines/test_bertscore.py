@@ -1,4 +1,4 @@
-"""BERTScore on a real encoder, tiny, with weights that the test makes itself."""
+"""Test BERTScore with a tiny real encoder whose weights the test makes itself."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ TEXTS = [
 PAIRS = [(first, second) for first in TEXTS for second in TEXTS]
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    pytest.importorskip("transformers")  # seconds, which are not for who collects
+    # The import takes seconds, so collecting does not wait for it.
+    pytest.importorskip("transformers")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def vectors(folder: str, text: str, layer: int) -> np.ndarray:
-    """The unit vectors of a text's words, read alone: no padding, no mask."""
+    """Return the unit vectors of a text's words, read alone: without padding and without a mask."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -44,7 +48,6 @@ def vectors(folder: str, text: str, layer: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layer", [1, 2])
 def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> None:
     found = load_bertscore(folder, layer).scores(PAIRS)
@@ -55,7 +58,6 @@ def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> Non
         assert score == pytest.approx(2 * recall * precision / (recall + precision), abs=1e-5)
 
 
-@pytest.mark.slow
 def test_the_same_text_is_like_itself_and_most_like_it(folder: str) -> None:
     table = load_bertscore(folder).scores(PAIRS).reshape(len(TEXTS), -1)
     assert np.diag(table) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)

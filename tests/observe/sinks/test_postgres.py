@@ -1,4 +1,4 @@
-"""A log in PostgreSQL: its server that goes away, what else is there, and its password."""
+"""Test a log in PostgreSQL: a server that goes away, other tables, and the password."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.handlers import echo
 from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer, postgres_server
 from support.records import found, jsonl, scored, several
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def held(url: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def own(postgres: PostgresServer) -> Iterator[PostgresServer]:
-    """A server that may be stopped."""
+    """Start a server that a test may stop."""
     with postgres_server() as server:
         yield server
 
@@ -281,7 +281,7 @@ def test_the_password_is_nowhere(url: str, tmp_path: Path) -> None:
         assert PASSWORD not in text
         assert QUOTED not in text
     assert sink.name == log.name == url.replace(f"{USER}:{QUOTED}@", "")
-    assert PASSWORD in known_secrets()  # so that it stands in no record either
+    assert PASSWORD in known_secrets()  # The secret is known, so no record has it either.
 
 
 def test_a_password_of_the_environment_is_used(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,6 +327,6 @@ def test_a_process_that_is_forked_leaves_its_parents_connections(url: str) -> No
             return str(os.getpid())
 
         assert told(work)
-        sink.write(scored())  # over the connection that it has had
+        sink.write(scored())  # This uses the connection that the parent had before.
     assert {one.id for one in some} <= set(held(url))
     assert len(held(url)) == 22

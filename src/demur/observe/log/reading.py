@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from demur._invalid import in_words
 from demur._text import one_line
 from demur.errors import DemurError
 from demur.guard import Trace
@@ -92,10 +93,7 @@ def _read(make: Callable[[], T], place: str) -> T | Damaged:
     try:
         return make()
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        why = f"{where}: {first['msg']}" if where else str(first["msg"])
-        return Damaged(place, why[:_LONGEST])
+        return Damaged(place, in_words(error)[:_LONGEST])
     except RecursionError:
         return Damaged(place, "it is nested too deeply")
     except Exception as error:
