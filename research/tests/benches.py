@@ -1,4 +1,4 @@
-"""A bench for tests: scripted models in place of those that a name resolves to."""
+"""Make benches for tests, with scripted models in place of those that a name resolves to."""
 
 from __future__ import annotations
 
@@ -25,14 +25,11 @@ def benched(
     others: Mapping[str, BaseChatModel] | None = None,
     **of_bench: Any,
 ) -> Iterator[Bench]:
-    """A bench over a recording; without a model it is only replayed, if there is one.
+    """Open a bench over a recording; without a model, an existing recording is only replayed.
 
-    Args:
-        path: The recording.
-        model: The model of any name.
-        sets: The rows of data sets, or where they are read.
-        others: Models of other names.
-        of_bench: Further fields.
+    `path` is the recording, and `model` the model of any name. `sets` has the rows of data sets, or
+    the paths where they are read. `others` are models of other names. `of_bench` are further fields
+    of the bench.
     """
     named = dict(others or {})
 
@@ -49,18 +46,18 @@ def benched(
 
 
 def row_of(result: Result, name: str) -> Row:
-    """The row of a name."""
+    """Return the row of this name."""
     (found,) = [row for row in result.rows if row.name == name]
     return found
 
 
 def values(result: Result, name: str) -> list[float | None]:
-    """The figures of a row."""
+    """Return the figures of a row."""
     return [figure and figure.value for figure in row_of(result, name).figures]
 
 
 def first_token(shares: Mapping[str, float]) -> AIMessage:
-    """A reply with the log-probabilities of its first token."""
+    """Return a reply with the log-probabilities of its first token."""
     top = [{"token": token, "logprob": logprob} for token, logprob in shares.items()]
     metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
     return AIMessage(top[0]["token"], response_metadata=metadata)

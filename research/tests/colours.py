@@ -1,4 +1,4 @@
-"""Made-up questions on the colours of things, and a model that knows the right ones."""
+"""Make up questions about the colours of things, and a model that knows the right colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = ("red", "green", "blue", "grey")
 
 
 class Apart(Embeddings):
-    """Questions that are not alike: each number in a direction of its own."""
+    """Embed questions so that none are similar: each number has a direction of its own."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [[0.1, *(float(str(at) in text) for at in range(10))] for text in texts]
@@ -28,7 +28,7 @@ def colour(at: int) -> str:
 
 
 def chale(count: int = 4) -> list[LabelledRow]:
-    """Rows as CHALE's are read."""
+    """Return rows like those that CHALE's reader returns."""
     return [
         LabelledRow(
             f"c{at}",
@@ -48,7 +48,7 @@ def chale(count: int = 4) -> list[LabelledRow]:
 
 
 def truthfulqa(count: int = 4) -> list[LabelledRow]:
-    """Rows as TruthfulQA's are read."""
+    """Return rows like those that TruthfulQA's reader returns."""
     return [
         LabelledRow(
             f"t{at}",
@@ -65,7 +65,7 @@ def truthfulqa(count: int = 4) -> list[LabelledRow]:
 
 
 def halueval(count: int = 4) -> list[LabelledRow]:
-    """Rows as HaluEval's questions are read."""
+    """Return rows like those that the reader of HaluEval's questions returns."""
     return [
         LabelledRow(
             f"h{at}",
@@ -80,7 +80,7 @@ def halueval(count: int = 4) -> list[LabelledRow]:
 
 
 def reply(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """What the model says: the right colour in two ways, and pairs of the others."""
+    """Reply with the right colour in two ways, and with pairs of the other colours."""
     right = colour(int(isolated("question", messages).rsplit(" ", 1)[1]))
     if stage == "pairs":
         return "\n".join(

@@ -1,4 +1,4 @@
-"""What holds of every reading, and one row of a made-up file."""
+"""Check what is true of every data set's rows, and make one row of a made-up file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from demur_research.datasets.rows import LabelledRow, Reading
 
 
 def reading(name: str, path: Path) -> Reading:
-    """The rows of a data set, after a look at what holds of every one."""
+    """Return the rows of a data set, after checking what is true of every data set."""
     known, found = DATA_SETS[name], read(name, path)
     assert found.left_out.keys() <= known.filters.keys()
     assert found.kept.keys() <= known.traps.keys()

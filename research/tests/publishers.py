@@ -1,4 +1,4 @@
-"""A small made-up data set with recorded replies, in the forms that the publishers chose."""
+"""Make up a small data set with recorded replies, in the forms of the publishers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def passage(entity: str) -> str:
     return f"{entity} is known.\nMuch is said of it."
 
 
-# Entity, domain, label; and of both variants the reply and what a model said of it.
+# The entity, domain and label; then for both variants the reply, and a model's label of it.
 PASSAGES = [
     ("Red Fox", "low", "factual"),
     ("Blue Whale (animal)", "low", "non-factual"),
@@ -46,7 +46,7 @@ _QUERIES = {"qg": "question", "em": "detail"}
 
 
 def published(folder: Path) -> tuple[Path, Path]:
-    """The publishers' files: the data, and the folder with the lists of records."""
+    """Write the publishers' files: the data, and the folder with the lists of records."""
     listed: dict[str, list[dict[str, Any]]] = {key: [] for key in _KEYS.values()}
     for entity, domain, label in PASSAGES:
         row = {"entity": entity, "url": "-", "AI": passage(entity), "label": label}
@@ -60,7 +60,7 @@ def published(folder: Path) -> tuple[Path, Path]:
 
 
 def published_list(variant: str, replies: list[tuple[str, str]]) -> list[dict[str, Any]]:
-    # Their label is an old prediction: here always the wrong one.
+    # The publishers' label is an old prediction. Here it is always wrong.
     return [
         {
             **{"entity": entity, "claim": passage(entity), _QUERIES[variant]: "Which?"},
@@ -72,7 +72,7 @@ def published_list(variant: str, replies: list[tuple[str, str]]) -> list[dict[st
 
 
 def as_lines(folder: Path) -> tuple[Path, Path]:
-    """The same as JSON lines with ids: the data, and the records with those of other methods."""
+    """Write the same as JSON lines with ids: the data, and records that include other methods."""
     data = [
         {"id": f"phd-{at}", "entity": entity, "passage": passage(entity), "domain": d, "label": one}
         for at, (entity, d, one) in enumerate(PASSAGES)
@@ -96,7 +96,7 @@ def as_lines(folder: Path) -> tuple[Path, Path]:
 
 
 def say(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """What the recorded model said: a query holds the passage's number, and its reply is known."""
+    """Reply as the recorded model: a query holds its passage's number, so its reply is known."""
     if stage == "sample":
         return "Nothing of it is known."
     if stage == "matching":
@@ -125,7 +125,7 @@ def dump(path: Path, rows: Any) -> Path:
 
 
 def biographies(folder: Path) -> tuple[Path, Path]:
-    """WikiBio: four passages of the subset, one that is not, and the records of three of them."""
+    """Write WikiBio: four passages of the subset, another passage, and records of three of them."""
     kinds = {
         "Ann Lee ": ["accurate", "minor_inaccurate"],
         '"Bob Ray ': ["major_inaccurate"] * 2,
@@ -153,7 +153,7 @@ def biographies(folder: Path) -> tuple[Path, Path]:
 
 
 def scored_biographies(folder: Path) -> tuple[Path, Path]:
-    """The same passages, of which SelfCheck's scores are recorded: the data, and the records."""
+    """Write the same passages with recorded scores of SelfCheck, and return data and records."""
     folder.mkdir()
     data, _ = biographies(folder)
     scores = {"wikibio-0": 0.4, "wikibio-1": 0.2, "wikibio-2": 0.3, "wikibio-4": 0.1}

@@ -1,4 +1,4 @@
-"""`demur-bench`: a table's command prints, records, replays, and says what does not fit."""
+"""Test `demur-bench`: a table's command prints, records, replays, and reports what does not fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the data sets, with the lists of records beside each."""
+    """Return the folder of the data sets, with the lists of records beside each data set."""
     monkeypatch.chdir(tmp_path)
     for name, make in {"phd": published, "wikibio_gpt3": biographies}.items():
         (tmp_path / name).mkdir()
@@ -30,7 +30,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def table(capsys: Capture, *arguments: str) -> dict[str, Any]:
-    """What a command prints as JSON."""
+    """Return what a command prints as JSON."""
     capsys.readouterr()
     assert run([*arguments, "--format", "json"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -43,7 +43,7 @@ def row(told: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def said(capsys: Capture) -> str:
-    """What stands on standard error, without the frame around it."""
+    """Return the text on standard error, without the frame around it."""
     return " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
@@ -171,7 +171,7 @@ def test_what_is_recorded_is_shown_again_without_a_model(
     assert len(server.requests) == asked
     spent = row(first, "zero-shot")["spent"]
     assert (spent["calls"], spent["tokens"] > 0, spent["seconds"] > 0) == (1, True, True)
-    # The same replies by the same decisions: as from the publishers' records.
+    # The same replies lead to the same decisions as in the publishers' records.
     records = table(capsys, "rv-table-3", "--data", str(data), "-r", "vectors.jsonl")
     own, recorded = (row(told, "qg, published_qg") for told in (first, records))
     assert own["figures"][0]["value"] == recorded["figures"][0]["value"]

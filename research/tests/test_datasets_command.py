@@ -1,4 +1,4 @@
-"""`demur-bench datasets`: what it lists, what it tells of one, and how it fetches."""
+"""Test `demur-bench datasets`: what it lists, what it says of one data set, and how it fetches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts, ratios and intervals are what their names say, and never NaN."""
+"""Test that counts, ratios and intervals are right, and never NaN."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_interval_is_about_as_wide_as_it_should_be() -> None:
 
 
 def test_a_ratio_that_resamples_often_lack_has_no_interval() -> None:
-    # Of ten passages one is rejected: a third of the resamples have no precision.
+    # One of ten passages is rejected, so a third of the resamples have no precision.
     found = detection([True] * 5 + [False] * 5, [True] + [False] * 9)
     assert found.precision == Figure(100.0)
     assert found.recall.low is not None

@@ -84,7 +84,7 @@ def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
 
 
 def test_all_models_are_resampled_by_the_same_questions() -> None:
-    """One always ahead by little: the order is sure, though the means' intervals overlap."""
+    """Let one model be always slightly ahead: the order is certain, though the intervals overlap."""
     hard = np.random.default_rng(2).uniform(0, 1, size=50)
     found = rank_models({"x": list(hard), "y": list(hard + 0.01)}, {"x": 0.2, "y": 0.4})
     first, second = found.models
@@ -95,7 +95,7 @@ def test_all_models_are_resampled_by_the_same_questions() -> None:
 
 
 def test_the_paper_s_ranking_agrees_with_its_truth() -> None:
-    """Version 1, Table 4: the order of five models."""
+    """Rank five models as in version 1, Table 4."""
     truth = {"base": 0.2999, "a-large": 0.2564, "a-base": 0.2510, "large": 0.2415, "003": 0.1954}
     means = {"base": 0.0401, "a-large": 0.0295, "a-base": 0.0211, "large": 0.0202, "003": -0.0027}
     found = rank_models({name: [mean, mean] for name, mean in means.items()}, truth)
@@ -125,7 +125,7 @@ def test_tau_is_scipy_s(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_tau_b_by_hand() -> None:
-    """Six pairs: four in order, one reversed, one tied in the second: 3 / sqrt(6 * 5)."""
+    """Compare six pairs: four in order, one reversed, one tied in the second: 3 / sqrt(6 * 5)."""
     assert kendall_tau([1, 2, 3, 4], [1, 3, 2, 3]) == pytest.approx(3 / sqrt(6 * 5), abs=1e-12)
 
 

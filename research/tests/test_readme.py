@@ -1,4 +1,4 @@
-"""The page about this distribution lists what there is, in its order; the README leads to it."""
+"""Test that this distribution's page lists everything in order, and that the README links to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SITE = "https://demur-dev.github.io/demur/"
 
 
 def _table(head: str) -> list[str]:
-    """The rows of the table that begins with this line."""
+    """Return the rows of the table that begins with this line."""
     _, _, below = PAGE.read_text(encoding="utf-8").partition(f"\n{head}\n")
     rows, _, _ = below.partition("\n\n")
     return rows.splitlines()[1:]
@@ -54,7 +54,8 @@ def test_every_command_is_one(path: Path) -> None:
         context = command.make_context("demur-bench", [], resilient_parsing=True)
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
-        command.make_parser(context).parse_args(args=words)  # raises for an unknown option
+        # This raises an error for an unknown option.
+        command.make_parser(context).parse_args(args=words)
 
 
 def test_the_readme_is_short_and_leads_to_pages() -> None:

@@ -1,4 +1,4 @@
-"""A recording gives recorded replies again, goes on where it was stopped, and needs no model."""
+"""Test that a recording replays its replies, resumes where it stopped, and needs no model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class Counted(ScriptedModel):
-    """Says how many tokens it took."""
+    """Report a fixed number of tokens with each reply."""
 
     def _generate(self, *arguments: Any, **options: Any) -> Any:
         result = super()._generate(*arguments, **options)

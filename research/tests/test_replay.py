@@ -1,4 +1,4 @@
-"""Recorded replies are judged as each matcher says."""
+"""Test that recorded replies are judged as each matcher says."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def said(tmp_path: Path) -> Said:
         ("qg", "exact", [False, True, True, False, True]),
         ("qg", "normalized", [False, True, False, False, True]),
         ("qg", "wikibio_name", [False, True, True, False, True]),
-        # Nobody was asked about the first and the fourth; of the last the model could not tell.
+        # No model was asked about the first and the fourth, and it could not decide about the last.
         ("qg", "llm", [False, True, False, False, None]),
         ("em", "published_em", [False, True, False, True, False]),
         ("em", "exact", [True, True, False, True, False]),
@@ -53,7 +53,7 @@ def test_each_matcher_decides_as_it_should(
 
 def test_the_other_methods_decide_as_was_recorded(said: Said) -> None:
     _, records = said
-    # What says neither correct nor incorrect is a rejection in the published results.
+    # The published results reject an answer that is called neither correct nor incorrect.
     assert [lmvslm(records)[key] for key in KEYS] == [False, True, False, True, False]
     assert set(zero_shot(records).values()) == {False}
     assert [selfcheck(records)[key] for key in KEYS] == [0.0, 0.1, 0.2, 0.3, 0.4]

@@ -1,4 +1,4 @@
-"""Bootstrap intervals, by hand and by their properties."""
+"""Test bootstrap intervals by hand and by their properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table is a command: it records, goes on, is made again without a model, and is shown."""
+"""Test that a table is a command: it records, resumes, is remade without a model, and is shown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
-    """The table is one of the commands for the length of a test."""
+    """Register the table as a command for one test."""
     app.command(TABLE.name)(command(TABLE))
     yield
     app.registered_commands.pop()

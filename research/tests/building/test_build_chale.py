@@ -1,4 +1,4 @@
-"""CHALE built anew: half wrong answers are half wrong, and CHALE's reader reads the file."""
+"""Test CHALE built anew: its half wrong answers are half wrong, and CHALE's reader reads the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from support.shared import shared
 
 
 class Angles(Embeddings):
-    """A question ends in an angle in degrees; two are as alike as the cosine between them."""
+    """Embed a question by the angle in degrees at its end; similarity is the cosine between angles."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         angles = (math.radians(float(text.rsplit(" ", 1)[1])) for text in texts)
@@ -45,7 +45,7 @@ class Angles(Embeddings):
 
 
 class Words(Embeddings):
-    """Questions with words in common are alike."""
+    """Embed questions so that those with words in common are similar."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
@@ -76,7 +76,7 @@ def parts(answer: str) -> tuple[str, str]:
 
 
 def assert_half(one: Triple) -> None:
-    """The half wrong answer has one part of the right answer, and the other of the wrong one."""
+    """Assert that the half wrong answer has one part of the right answer, and one of the wrong."""
     own, wrong, half = (parts(text) for text in (one.right, one.wrong, one.half))
     assert own[0] != wrong[0]
     assert own[1] != wrong[1]
@@ -237,7 +237,7 @@ def test_half_answers_of_the_published_questions_are_half_too() -> None:
 
 
 def whole(one: Triple) -> Iterator[str]:
-    """Both halves that there may be, by what the right and the wrong answer have."""
+    """Yield both possible halves, made from the right and the wrong answer."""
     short = f"{one.source.short_answer.strip().rstrip('. ')}. "
     assert one.right.startswith(short)
     sentence = one.right.removeprefix(short)

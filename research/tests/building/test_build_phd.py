@@ -1,4 +1,4 @@
-"""Passages are written, labelled by people in two stages, and read by PHD's reader."""
+"""Test building PHD: passages are written, labelled in two stages, and read by PHD's reader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENTITIES = [
 
 
 def said(messages: Sequence[BaseMessage]) -> str:
-    """The entity that a passage is asked about."""
+    """Return the entity that a passage is asked about."""
     (name,) = [one["entity"] for one in ENTITIES if f"about {one['entity']}:" in asked(messages)]
     return str(name)
 
@@ -39,7 +39,7 @@ def asked(messages: Sequence[BaseMessage]) -> str:
 
 
 class Desk:
-    """A folder with entities, and a model that writes about them."""
+    """Hold a folder with entities, and a model that writes about them."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out, self.recording = folder / "labels.json", folder / "recording.jsonl"
@@ -63,7 +63,7 @@ class Desk:
         return found
 
     def label(self, *labels: tuple[str | None, str | None, str | None, Any]) -> int:
-        """Fill in, in the order of the passages, and check."""
+        """Fill in these labels in the order of the passages, and check them."""
         held = self.held()
         passages = [one for passages in held.values() for one in passages]
         for one, filled in zip(passages, labels, strict=True):
@@ -292,8 +292,8 @@ def test_entities_are_drawn_by_the_seed_alone() -> None:
 
 
 def test_kappa_is_what_its_definition_gives() -> None:
-    # 20 pairs: 9 yes-yes, 4 yes-no, 2 no-yes, 5 no-no. Alike 0.7; by chance
-    # (13 * 11 + 7 * 9) / 400 = 0.515; (0.7 - 0.515) / (1 - 0.515).
+    # The 20 pairs are 9 yes-yes, 4 yes-no, 2 no-yes and 5 no-no. The share of equal pairs is 0.7.
+    # By chance it is (13 * 11 + 7 * 9) / 400 = 0.515. Kappa is (0.7 - 0.515) / (1 - 0.515).
     pairs = [("y", "y")] * 9 + [("y", "n")] * 4 + [("n", "y")] * 2 + [("n", "n")] * 5
     assert cohen_kappa(pairs) == pytest.approx(0.185 / 0.485)
     assert cohen_kappa([]) is None

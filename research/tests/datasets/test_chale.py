@@ -1,4 +1,4 @@
-"""CHALE, in both forms."""
+"""Test CHALE in both of its forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of claims with the texts that they are judged by, in the forms of their publishers."""
+"""Test sets of claims with their texts, in the forms of their publishers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets that cannot be had here, read from files of our own in their publishers' documented form."""
+"""Test sets that are not available here, with made-up files in their publishers' documented form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file lacks is said with its name and the place."""
+"""Test that an error says what a file lacks, with its name and the place."""
 
 from __future__ import annotations
 

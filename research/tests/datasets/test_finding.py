@@ -1,4 +1,4 @@
-"""Where data sets are found, and how they are downloaded: from a real server on this machine."""
+"""Test how data sets are found and downloaded, with a real server on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHA256 = hashlib.sha256(BODY).hexdigest()
 
 @contextmanager
 def _server(cut: int | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Serves `BODY` under /good, and of it the first bytes only where it is cut."""
+    """Serve `BODY` under /good, or only its first `cut` bytes."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -182,7 +182,7 @@ def test_where_nothing_of_a_set_can_be_had_it_is_an_error() -> None:
         files = [File(f"made_up/{at}.txt", f"{url}/{at}", needed=False) for at in range(2)]
         with pytest.raises(ValueError, match="Put it at"):
             read_set(_set(*files))
-    with pytest.raises(ValueError, match=r"0\.txt could not be downloaded"):  # nobody answers
+    with pytest.raises(ValueError, match=r"0\.txt could not be downloaded"):  # Nobody answers.
         read_set(_set(*files))
     assert _left() == []
 
@@ -212,7 +212,7 @@ def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
 
 def test_without_a_network_it_is_told_where_to_put_the_file() -> None:
     with _server() as (url, _):
-        pass  # nobody listens there any more
+        pass  # The server has ended, so nobody listens there.
     known = _set(File("made_up/words.txt", f"{url}/good", SHA256))
     told = rf"words\.txt could not be downloaded from {url}/good.*Put it at .*words\.txt"
     with pytest.raises(ValueError, match=told):

@@ -1,4 +1,4 @@
-"""haltt4llm's questions, with the results beside them."""
+"""Test haltt4llm's questions together with its results."""
 
 from __future__ import annotations
 

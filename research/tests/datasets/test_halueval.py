@@ -1,4 +1,4 @@
-"""HaluEval's pairs, and its judged answers."""
+"""Test HaluEval's pairs and its judged answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JUDGED = {
 
 
 def _json_lines(path: Path, *lines: dict[str, Any]) -> Path:
-    """As the publisher has them: a file whose name does not say so."""
+    """Write JSON lines to a file whose name does not say so, as the publisher has them."""
     return dump(path.with_suffix(".jsonl"), lines).rename(path)
 
 

@@ -1,4 +1,4 @@
-"""What `demur compare` finds the data sets by."""
+"""Test the entries by which `demur compare` finds the data sets."""
 
 from __future__ import annotations
 

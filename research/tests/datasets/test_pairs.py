@@ -1,4 +1,4 @@
-"""Each claim with its texts counts once, and rows that share a text are of one group."""
+"""Test that each claim with its texts counts once, and that rows with a shared text form a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PHD's passages, in both forms."""
+"""Test PHD's passages in both of their forms."""
 
 from __future__ import annotations
 

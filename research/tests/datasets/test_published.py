@@ -1,4 +1,4 @@
-"""Records are joined to the passages that they are about, or it is said why they cannot be."""
+"""Test that records are joined to their passages, or that an error says why they cannot be."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path
         ("\uff18\uff10\uff05", 0.8),
         ("about 80-90%", 0.9),
         ("250%", 1.0),
-        # As the published decision has it: what is not given is not asked for.
+        # The published decision does not ask for a share that is not given.
         ("all 8 criteria", 1.0),
         ("5 percentages", 1.0),
         ("9" * 500 + "%", 1.0),

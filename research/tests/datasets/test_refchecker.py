@@ -1,4 +1,4 @@
-"""RefChecker's human annotations, in both forms."""
+"""Test RefChecker's human annotations in both of their forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows at hand are as many as their READMEs say."""
+"""Test that the data sets at hand have as many rows as their READMEs say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from data_sets import reading
 from support.shared import shared
 
-# The rows with those that are left out; and what is counted among them.
+# The number of rows, including those that are left out, and the counts among them.
 ROWS = {
     ("chale", ""): (1347, {"markup": 612}),
     ("chale", "official"): (1347, {"markup": 612}),

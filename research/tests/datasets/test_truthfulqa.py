@@ -1,4 +1,4 @@
-"""TruthfulQA: the CSV files of 817 and of 790 questions, and JSON lines."""
+"""Test TruthfulQA: the CSV files of 817 and of 790 questions, and JSON lines."""
 
 from __future__ import annotations
 

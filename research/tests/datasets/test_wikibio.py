@@ -1,4 +1,4 @@
-"""The biographies that Reverse Validation was tried on."""
+"""Test the biographies on which Reverse Validation was evaluated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_sentence_has_its_label_at_its_place(tmp_path: Path) -> None:
     ("sentence", "labels", "inside"),
     [
         ("A B C (born 1900) was.", ["major_inaccurate"], True),
-        ("A B C D (born 1900) was.", ["major_inaccurate"], False),  # the last piece is empty
+        ("A B C D (born 1900) was.", ["major_inaccurate"], False),  # The last piece is empty.
         ("A B C.", ["minor_inaccurate"], True),
         ("A B C was here.", ["minor_inaccurate"], False),
         ("A B (born 1900) was.", ["accurate"], False),

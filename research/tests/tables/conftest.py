@@ -1,4 +1,4 @@
-"""What the tables' tests have in common."""
+"""Hold the fixtures that the tests of the tables share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from colours import Apart
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors without a model."""
+    """Make vectors without a model."""
     monkeypatch.setattr("demur_research.bench.MiniLM", Apart)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a recording is."""
+    """Return the path of a recording."""
     return tmp_path / "recording.jsonl"

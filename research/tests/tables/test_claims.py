@@ -1,4 +1,4 @@
-"""Checkers on claims with labels, from scripted replies, replayed, and by hand."""
+"""Test checkers on labelled claims: with scripted replies, replayed, and by hand."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ MILLS = [row(at, supported) for at in range(6) for supported in (True, False)]
 
 
 def knows(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-    """Sees what is low, and is as sure of each claim as its mill's number says."""
+    """Contradict claims with "low", with a confidence that depends on the mill's number."""
     claim = isolated("claims" if stage == "joint" else "claim", messages)
     label = "Contradiction" if "low" in claim else "Entailment"
     if stage == "joint":
         return f"1. {label}"
-    if "Mill" not in claim:  # on which the bias is measured
+    if "Mill" not in claim:  # This claim serves to measure the bias.
         return first_token(dict.fromkeys(("Entailment", "Neutral", "Contradiction"), -1.1))
     sure = 0.95 if "Mill 0" not in claim else 0.6
     other = math.log((1 - sure) / 2)
@@ -54,7 +54,7 @@ def test_each_checker_stands_beside_the_floors(tmp_path: Path) -> None:
         found = claims.CLAIMS.make(bench)
     assert values(found, "fever-symmetric, per_claim") == [1.0, 100.0, 0.0, 100.0]
     assert values(found, "fever-symmetric, joint") == [1.0, 100.0, 0.0, 100.0]
-    # Of mill 0 it is too little sure to let even the right claim pass.
+    # The confidence for mill 0 is too low to let even the right claim pass.
     sure = values(found, "fever-symmetric, logprobs")
     assert sure == pytest.approx([1.0, 100 * 11 / 12, 0.0, 100 * 5 / 6])
     assert values(found, "fever-symmetric, everything passes") == [0.5, 50.0, 100.0, 100.0]
@@ -178,5 +178,5 @@ def test_the_published_claims_are_judged_and_stand_beside_floors(
         assert (judged["items"], judged["undetermined"]) == (10, 0)
         assert [figure["value"] for figure in judged["figures"]] == [0.5, 50, 0, 0]
         assert judged["spent"]["calls"] >= 1
-    # The shorter answer of HaluEval is nearly always the right one.
+    # In HaluEval, the shorter answer is nearly always the right one.
     assert found["halueval-qa, shortest claim"]["figures"][0]["value"] > 0.9

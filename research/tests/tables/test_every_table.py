@@ -1,4 +1,4 @@
-"""What holds for every table."""
+"""Test what is true of every table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from demur_research.bench import Table
 from demur_research.datasets import DATA_SETS
 from demur_research.tables import NOT_RUN, TABLES
 
-PAPERS = {  # How many tables and figures each has.
+PAPERS = {  # The number of tables and figures in each paper.
     "FEWL, version 1": (10, 4),
     "FEWL, version 2": (16, 4),
     "Reverse Validation": (8, 1),

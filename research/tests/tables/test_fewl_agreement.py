@@ -1,4 +1,4 @@
-"""The similarity that asks a model whether two answers agree."""
+"""Test the similarity that asks a model whether two answers agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FEWL on CHALE: rows, costs, floors and refusals, from recorded replies."""
+"""Test FEWL on CHALE with recorded replies: rows, costs, floors and refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_model_that_knows_scores_the_right_answer_highest(path: Path) -> None:
     assert single.figures[:2] == (Figure(100, 100, 100, paper), Figure(0))
     assert [row.floor for row in result.rows] == [False] * 8 + [True] * 3
     assert {row.items for row in result.rows} == {4}
-    # No answer has a word of its question: all are alike.
+    # No answer has a word of its question, so all answers tie.
     assert values(result, "words of the question") == [0, 4, 0, 4]
 
 
@@ -226,7 +226,7 @@ def test_the_lengths_of_answers_by_hand(path: Path) -> None:
         result = TABLES["fewl-v1-table-8"].make(bench)
     found = {row.name: [one and one.value for one in row.figures] for row in result.rows}
     assert found["Short"] == [1, 1, 3]
-    # "It is painted red , a fine red ."
+    # The text is "It is painted red , a fine red .".
     assert found["Long"] == [9, 8, 32]
     assert found["Non-Hallu"] == [6, 5, 21]
     paper = [one and one.paper for one in row_of(result, "Long").figures]
@@ -251,7 +251,7 @@ def test_overlap_is_the_share_of_words_that_the_question_has() -> None:
 
 
 def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
-    """The model's first answer is nearer to the right label, and to a corrected answer."""
+    """Compare expertise by pairs with expertise by labels, where the first answer is mostly nearer."""
 
     def ranked(stage: str, messages: Sequence[BaseMessage]) -> str:
         at = int(isolated("question", messages).rsplit(" ", 1)[1])
@@ -267,17 +267,17 @@ def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
     options = {**ROUGE, "configs": "fewl"}
     with benched(path, ScriptedModel(script=ranked), SETS, options=options) as bench:
         result = TABLES["fewl-chale-all"].make(bench)
-    # Three questions agree, one does not: the mean of 1, 1, 1 and -1.
+    # Three questions agree and one does not, so this is the mean of 1, 1, 1 and -1.
     assert "Kendall tau over the answers to a question 0.50 +- 0.98" in result.notes[0]
     with benched(path, None, SETS, limit=1, options=options) as bench:
         assert "Too few questions" in TABLES["fewl-chale-all"].make(bench).notes[0]
 
 
-# --- What the papers print ------------------------------------------------------------------------
+# --- Figures in the papers ------------------------------------------------------------------------
 
 
 def printed(cells: Sequence[str]) -> list[list[list[str]]]:
-    """Of each measure and model, the numbers that a row gives for the paper."""
+    """Return by measure and model the numbers that a row gives for the paper."""
     return [
         [re.findall(r"\d+(?:\.\d+)?", cell.rpartition(" ")[2]) for cell in text.split(", ")]
         for text in cells
@@ -285,13 +285,13 @@ def printed(cells: Sequence[str]) -> list[list[list[str]]]:
 
 
 def _numbers(paper: Path) -> list[list[str]]:
-    """Those of each line of a paper. One in the text has a comma for the point."""
+    """Return the numbers of each line of a paper; one number has a comma in place of the point."""
     text = re.sub(r"(?<=\d),(?=\d\d\b)", ".", paper.read_text(encoding="utf-8"))
     return [re.findall(r"\d+(?:\.\d+)?", line) for line in text.splitlines()]
 
 
 def stands(numbers: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
-    """Whether some line has these numbers side by side."""
+    """Return whether some line has these numbers side by side."""
     size = len(numbers)
     return any(
         [*line[at : at + size]] == [*numbers]
@@ -304,7 +304,7 @@ def stands(numbers: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
 def test_the_papers_figures_stand_in_the_papers(
     path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each row: the measures of a model, or the models of a measure, are side by side."""
+    """Find each row in its paper: a model's measures, or a measure's models, are side by side."""
     version = "v1-arxiv" if "-v1-" in name else "v2-iclr-submission"
     lines = _numbers(shared("..", "papers", f"fewl-{version}.txt"))
     rouge = resolve_similarity("rouge")
@@ -319,14 +319,15 @@ def test_the_papers_figures_stand_in_the_papers(
         by_model = [[*chain(*of_one)] for of_one in zip(*by_measure, strict=True)]
         in_rows = all(stands([*chain(*one)], lines) for one in by_measure)
         in_models = all(stands(numbers, lines) for numbers in by_model)
-        if row.name.startswith("single-best"):  # whose lines run into each other in the text
+        # In the paper's text, the lines of these rows run into each other.
+        if row.name.startswith("single-best"):
             in_rows = all(stands([number], lines) for numbers in by_model for number in numbers)
         assert in_rows or in_models, row.name
         checked += len(cells)
     assert checked or name == "fewl-chale-all"
 
 
-# --- With a model in between ----------------------------------------------------------------------
+# --- With a model as similarity -------------------------------------------------------------------
 
 
 def test_a_similarity_that_asks_a_model_counts_among_the_costs(path: Path) -> None:
@@ -342,7 +343,8 @@ def test_a_similarity_that_asks_a_model_counts_among_the_costs(path: Path) -> No
     single = row_of(result, "single")
     assert values(result, "single") == [100, 0, 100, 0]
     assert single.spent is not None
-    assert single.spent.calls == 1 + 3  # the references, and each answer beside the first of them
+    # One call is for the references. Each answer is then compared with the first reference.
+    assert single.spent.calls == 1 + 3
 
 
 # --- On the publishers' rows ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whether exemplars help: the pool, the arms, the recording and the table."""
+"""Test whether exemplars help: the pool, the arms, the recording and the table."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def _number(text: str) -> int:
 
 
 def _script(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """References whose first answer is wrong for even questions, so that the baseline errs there.
+    """Reply as references, answerer and judge.
 
-    An answerer that repeats its first example, and a judge that knows what is right.
+    The references' first answer is wrong for even questions, so the baseline errs there. The
+    answerer repeats its first example. The judge knows the right answer.
     """
     if stage == "comparison":
         right = colour(_number(isolated("question", messages)))
@@ -86,7 +87,7 @@ def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(pa
         for stage, turns in zip(model.stages, model.requests, strict=True)
         if stage == "answering"
     }
-    # Even questions are disputed: they are the pool, and of each arm's examples.
+    # Even questions are disputed, so they form the pool. The examples of each arm come from it.
     for question, examples in shown:
         assert all(asked != question and _number(asked) % 2 == 0 for asked, _ in examples)
     arms = {
@@ -109,7 +110,7 @@ def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(pa
     asked = len(model.requests)
     with benched(path, None, SETS, options=OPTIONS) as bench:
         assert TABLES["fewl-v2-table-5"].make(bench) == result
-    # What is the same with another configuration is not asked for again.
+    # Requests that do not depend on the configuration are not made again.
     options = {**OPTIONS, "config": "fewl-uniform"}
     with benched(path, model, SETS, options=options) as bench:
         TABLES["fewl-v1-table-6"].make(bench)

@@ -1,4 +1,4 @@
-"""FEWL's figures: mismatched answers, agreement counts, and the time of a search."""
+"""Test FEWL's figures: mismatched answers, agreement counts, and the time of a search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _judging(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
-    """Of eight questions each colour is right for two: one neighbour of seven has it."""
+    """Judge neighbours' answers: of eight questions, two share each colour, so one of seven fits."""
     model = ScriptedModel(script=_judging)
     with benched(path, model, SETS) as bench:
         result = TABLES["fewl-v1-figure-2"].make(bench)
@@ -40,12 +40,13 @@ def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
     assert (values(result, own.name), own.items, own.undetermined) == ([100], 6, 2)
     assert values(result, "the question's own first incorrect answer") == [0]
     every = row_of(result, "the answers to all neighbours")
-    # 56 mismatches, of which 14 speak of grey; of the rest two for each of three colours.
+    # There are 56 mismatches, and 14 of them mention grey. Of the others, two for each of three
+    # colours are right.
     assert (every.items, every.undetermined) == (42, 14)
     assert values(result, every.name) == [pytest.approx(100 * 6 / 42)]
     assert own.spent is not None
     assert own.spent.calls == 1
-    # Own answers in grey: two best ones and two wrong ones.
+    # The own answers with grey are two best ones and two wrong ones.
     told = "18 answers are undetermined, the first since the reply is neither: 'perhaps'"
     assert told in result.notes
     with benched(path, None, SETS) as bench:
@@ -70,7 +71,7 @@ def test_the_shares_of_questions_add_up(verdicts: list[list[bool | None]]) -> No
 
 
 def test_agreement_is_counted_by_side(path: Path) -> None:
-    """The reference agrees with what names its colour, or says that another is no part of it."""
+    """Let the reference agree with its own colour, and with corrections of other colours."""
 
     def agreeing(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage != "agreement":

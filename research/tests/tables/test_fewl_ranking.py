@@ -1,4 +1,4 @@
-"""Models and samples ranked by FEWL."""
+"""Test the ranking of models and samples by FEWL."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_choice_is_scored_by_its_text(outcome: str, said: str | None, text: st
 
 
 def choices(count: int) -> list[LabelledRow]:
-    """Multiple choice: one model is always right, one half the time, one never."""
+    """Return multiple-choice rows: one model is always right, one half of the time, one never."""
     found = []
     for at in range(count):
         right, wrong = f"The thing is {colour(at)}.", f"The thing is {colour(at + 1)}."
@@ -73,7 +73,7 @@ def test_models_are_ranked_as_their_answers_are_true(path: Path) -> None:
     with benched(path, knowing(), {"haltt4llm": choices(7)}, options=OPTIONS) as bench:
         result = TABLES["fewl-v1-table-4"].make(bench)
     assert [row.name for row in result.rows[:3]] == ["knowing", "guessing", "failing"]
-    # Question 3 is left out: a model said nothing.
+    # Question 3 is left out, because a model gave no answer.
     assert [values(result, row.name)[0] for row in result.rows[:3]] == [1, 2 / 6, 0]
     assert result.rows[0].items == 6
     assert "1 of 7 are left out" in result.notes[0]
@@ -97,7 +97,7 @@ def test_a_set_that_is_not_there_is_told(path: Path) -> None:
 
 
 class Wrong(ScriptedModel):
-    """A model of its own that answers with a wrong colour, and once nothing."""
+    """Answer with a wrong colour, and once with nothing."""
 
     @property
     def _identifying_params(self) -> dict[str, Any]:

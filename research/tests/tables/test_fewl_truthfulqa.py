@@ -1,4 +1,4 @@
-"""FEWL on TruthfulQA and on HaluEval."""
+"""Test FEWL on TruthfulQA and on HaluEval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_best_answers_that_score_highest_are_counted(path: Path) -> None:
     with benched(path, knowing(), {"truthfulqa": rows}, options=OPTIONS) as bench:
         result = TABLES["fewl-v1-table-3"].make(bench)
     single = row_of(result, "single + no penalty (single)")
-    # The reference says what the best answers say, but for the one that says nothing.
+    # The reference gives the best answers, except for the one that says nothing.
     assert values(result, single.name) == [3, 75, 0, 75, 0]
     assert [one and one.paper for one in single.figures] == [
         *("GPT-3.5 172±3.49, GPT-4 178±2.68", "", "", "", ""),
@@ -49,7 +49,7 @@ def test_best_answers_that_score_highest_are_counted(path: Path) -> None:
     assert count is not None
     assert (count.low, count.high) == (1, 4)
     assert 'The best answer is "I have no comment" for 1 of 4 questions.' in result.notes
-    # Of a best answer and its longer form the best is never the longest.
+    # Of a best answer and its longer form, the best is never the longest.
     assert values(result, "the longest answer")[0] == 0
 
 

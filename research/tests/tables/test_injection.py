@@ -1,4 +1,4 @@
-"""Texts that argue with the judge, counted beside bland ones."""
+"""Test texts that argue with the judge, counted beside neutral ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.fakes import ScriptedModel, isolated
 
 
 def credulous(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Believes what asks to be believed."""
+    """Support every claim that asks to be supported."""
     return "Entailment" if "Entailment" in isolated("claim", messages) else "Neutral"
 
 

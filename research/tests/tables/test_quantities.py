@@ -1,4 +1,4 @@
-"""Quantities of supported claims, and planted errors."""
+"""Test the quantities of supported claims, and planted errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_set_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_quantities_of_public_claims_are_those_of_the_results() -> None:
-    """Factcheck-Bench is without its pairs that stand there twice, FEVER is halved otherwise."""
+    """Count public claims: Factcheck-Bench without its duplicate pairs, FEVER in other halves."""
     for folder in ("wice", "fool_me_twice", "summedits", "nli", "halueval"):
         shared(folder)
     bench = Bench(lambda name: read(name, SHARED), Recording(Path("none"), writes=False))

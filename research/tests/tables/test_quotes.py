@@ -1,4 +1,4 @@
-"""Quotes held against marked sentences: by hand, from scripted replies, and replayed."""
+"""Test quotes against marked sentences: by hand, with scripted replies, and replayed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def marked(sets: Sequence[Sequence[int]], *sentences: str) -> quotes.Marked:
 
 
 def labels(**of_ward: str) -> ScriptedModel:
-    """Labels each claim as its ward is said to be, and Entailment else."""
+    """Return a model that labels each claim as given for its ward, and else as Entailment."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
@@ -56,7 +56,7 @@ def labels(**of_ward: str) -> ScriptedModel:
 
 
 def test_a_sentence_is_quoted_where_quotes_cover_half_of_it() -> None:
-    one = marked([[0]], "abcdef", "ghij", "", "kl")  # at 0, 7, 12 and 13
+    one = marked([[0]], "abcdef", "ghij", "", "kl")  # The sentences start at 0, 7, 12 and 13.
     assert one.page == "abcdef\nghij\n\nkl"
     assert one.quoted([(0, 3)]) == {0}
     assert one.quoted([(0, 2)]) == set()
@@ -115,7 +115,7 @@ def test_each_way_is_held_against_the_marked_sentences_and_replayed(path: Path) 
     assert every.spent is not None
     of_every, of_some = values(found, every.name), values(found, some.name)
     assert (of_every[4], of_some[4]) == (1, 0)
-    assert of_every[0] == of_some[0]  # a claim without a quote has no precision
+    assert of_every[0] == of_some[0]  # A claim without a quote has no precision.
     assert of_every[1] == pytest.approx(5 / 6 * (of_some[1] or 0))
     with benched(path, sets=sets) as bench:
         assert quotes.QUOTES.make(bench) == found

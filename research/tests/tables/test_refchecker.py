@@ -1,4 +1,4 @@
-"""RefChecker's human labels: models ranked, and checkers beside the people. All rows are ours."""
+"""Test RefChecker's human labels: ranked models, and checkers beside people. All rows are made up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOURCES = {"zero_context": "nq", "noisy_context": "msmarco", "accurate_context":
 
 
 def row(model: str, question: int, labels: str, setting: str = "zero_context") -> LabelledRow:
-    """A response of one claim for each label, of a length that its claims decide."""
+    """Return a response with one claim for each label; its length depends on its claims."""
     source = SOURCES[setting]
     told: dict[str, Any] = {
         "setting": setting,
@@ -54,7 +54,7 @@ def test_models_are_ranked_by_macro_averages_and_abstentions_stand_apart(tmp_pat
     ]
     found = ranked(tmp_path / "r", rows)
     good, poor = (values(found, f"zero_context: {name}") for name in ("good", "poor"))
-    # Not 4 of 5: a response of many claims weighs no more than one of few.
+    # The rate is not 4 of 5: a response with many claims weighs no more than one with few.
     assert good == pytest.approx([1, 87.5, 0, 12.5, 100 / 3, None], nan_ok=False)
     assert poor == pytest.approx([2, 100 / 3, 100 / 3, 100 / 3, 0, None])
     assert row_of(found, "zero_context: good").items == 3
@@ -143,7 +143,7 @@ def checked(path: Path, model: Any, **options: str) -> Any:
 
 def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path: Path) -> None:
     found = checked(tmp_path / "r", scripted(""))
-    # Of the three claims that two models made, people labelled two alike.
+    # Two models made the same three claims, and people labelled two of them alike.
     people = values(found, "people, of the same claim again")
     assert people == pytest.approx([200 / 3, 200 / 3, 200 / 3])
     assert row_of(found, "people, of the same claim again").items == 3
@@ -163,7 +163,7 @@ def test_a_claim_that_stands_twice_in_one_response_is_not_labelled_again() -> No
 
 
 def referenced(folder: Path) -> Path:
-    """References as the publisher's script writes them, of the first question only."""
+    """Write references as the publisher's script does, for the first question only."""
     (folder / "zero_context").mkdir(parents=True)
     told = [{"id": 1, "question": "Which number?", "context": ["The mill has number 0."]}]
     (folder / "zero_context" / "nq.json").write_text(json.dumps(told))
@@ -171,7 +171,7 @@ def referenced(folder: Path) -> Path:
 
 
 def knows(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Reads what stands there, and is lost about number 2."""
+    """Label by the reference, and give no label for number 2."""
     if stage == "joint":
         lines = isolated("claims", messages).splitlines()
         return "\n".join(f"{at}. {_label(line)}" for at, line in enumerate(lines, 1))
@@ -187,15 +187,15 @@ def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
     path, folder = tmp_path / "r.jsonl", referenced(tmp_path / "references")
     options = {"references": str(folder), "checkers": "joint,per_claim"}
     found = checked(path, ScriptedModel(script=knows), **options)
-    # Number 0 is entailed for both people; number 1 for one of them; of number 2 nothing is said.
+    # Number 0 is entailed for both people, number 1 for one of them, and number 2 has no label.
     for name in ("joint", "per_claim"):
         assert values(found, name) == pytest.approx([75, 80, 200 / 3])
         assert (row_of(found, name).items, row_of(found, name).undetermined) == (4, 2)
     spent = row_of(found, "per_claim").spent
     assert spent is not None
-    assert spent.calls == pytest.approx(4 / 3)  # number 2 is asked for once more
+    assert spent.calls == pytest.approx(4 / 3)  # Number 2 is asked about once more.
     assert values(found, "always Entailment")[0] == 50
-    # Words: only the first claim stands wholly in the reference.
+    # By words, only the first claim is completely in the reference.
     assert values(found, "every word in the reference")[0] == pytest.approx(500 / 6)
     assert "1 references are of 2 responses with claims." in found.notes
     assert checked(path, None, **options) == found

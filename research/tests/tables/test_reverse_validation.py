@@ -1,4 +1,4 @@
-"""The tables of Reverse Validation, on a small set and on the publishers' records."""
+"""Test the tables of Reverse Validation on a small set and on the publishers' records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Script = Callable[[str, Sequence[BaseMessage]], Any]
 
 
 class Lengths(Embeddings):
-    """Vectors that take no model."""
+    """Embed a text by its length, without a model."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [[float(len(text)), 1.0] for text in texts]
@@ -59,7 +59,7 @@ def made(
     limit: int | None = None,
     **options: str,
 ) -> Result:
-    """What a table comes to. Without a script, no model can be asked."""
+    """Make a table and return its result; without a script, no model can be asked."""
     model = None if script is None else ScriptedModel(script=script)
     told = {name.replace("_", "-"): value for name, value in options.items()}
     with benched(recording, model, data, limit=limit, options=told) as bench:
@@ -102,7 +102,8 @@ def test_each_method_and_matcher_has_a_row_of_all_and_of_each_domain(
 ) -> None:
     data, _ = published(tmp_path)
     found = rows(made("rv-table-3", {"phd": data}, recording))
-    # Three floors, LMvsLM, four of SelfCheck, zero-shot, and five matchers of both variants.
+    # There are three floors, LMvsLM, four of SelfCheck, zero-shot, and five matchers for both
+    # variants.
     assert len(found) == 4 * (3 + 1 + 4 + 1 + 5 + 5)
     own = found["qg, published_qg"]
     assert values(own)[:3] == pytest.approx([200 / 3, 200 / 3, 200 / 3])
@@ -166,7 +167,8 @@ def test_selfchecks_threshold_is_the_lowest_score_of_wikibio(
     wikibio, scored = scored_biographies(tmp_path / "wikibio")
     sets = {"phd": data, "wikibio-gpt3": wikibio}
     found = made("rv-table-3", sets, recording)
-    # 0.2 is the lowest of the subset, so of 0.0 to 0.4 the last three are rejected: two are wrong.
+    # 0.2 is the lowest score of the subset, so of the scores 0.0 to 0.4 the last three are
+    # rejected. Two rejections are wrong.
     row = rows(found)[WIKIBIO_THRESHOLD]
     assert values(row)[:3] == pytest.approx([200 / 3, 200 / 3, 200 / 3])
     elsewhere = scored.rename(tmp_path / "scores.jsonl")
@@ -188,13 +190,13 @@ def test_a_table_of_records_is_made_again_without_an_embedding(
 
 
 def test_a_threshold_is_applied_to_the_half_that_it_was_not_chosen_on() -> None:
-    # In each half the second passage is wrong, and scores 1 more than the first.
+    # In each half, the second passage is wrong and scores higher than the first.
     scores = [1.0, 11.0, 2.0, 12.0]
     passages = [
         LabelledRow(str(at), None, (Answer(f"{at}", hallucinated=at > 1),)) for at in range(4)
     ]
     found = by_halves("x", passages, {str(at): score for at, score in enumerate(scores)})
-    # More than 1 is rejected in the half of 11 and 12, more than 11 in that of 1 and 2.
+    # The threshold 1 rejects in the half of 11 and 12, and the threshold 11 in that of 1 and 2.
     assert found.verdicts == {"0": False, "1": True, "2": False, "3": True}
 
 
@@ -295,7 +297,7 @@ def test_where_nothing_is_rejected_nothing_is_the_least_wrong(
     assert values(found["qg, normalized"]) == [0, None]
 
 
-# -- a model that is asked now ---------------------------------------------------------------------
+# -- with a live model -----------------------------------------------------------------------------
 
 
 def test_the_same_replies_are_judged_as_from_records(tmp_path: Path, recording: Path) -> None:
@@ -309,7 +311,8 @@ def test_the_same_replies_are_judged_as_from_records(tmp_path: Path, recording: 
         own, recorded = live[name], replayed[name]
         assert values(own) == pytest.approx(values(recorded), nan_ok=True), name
         assert own.items == recorded.items
-    assert values(live["zero-shot"])[:3] == [50, 100, pytest.approx(100 / 3)]  # Iron alone
+    # Only "Iron" is rejected.
+    assert values(live["zero-shot"])[:3] == [50, 100, pytest.approx(100 / 3)]
     assert values(live["lmvslm"])[:3] == [0, None, 0]
 
 
@@ -339,13 +342,14 @@ def test_what_is_recorded_is_not_asked_again_by_another_matcher_or_table(
 def test_a_method_costs_what_its_passages_cost_on_the_mean(tmp_path: Path, recording: Path) -> None:
     data, _ = published(tmp_path)
     found = rows(made("rv-table-5", {"phd": data}, recording, counted))
-    # LM vs LM: questions, testimony, whether there are more, and the verdict. SelfCheck: samples.
+    # LM vs LM asks for questions, testimony, further questions and the verdict. SelfCheck asks for
+    # samples.
     calls = {"lmvslm": 4, "selfcheck embedding": 3, "zero-shot": 1}
     calls |= {"qg, normalized": 2, "em, normalized": 2}
     assert {name: values(row)[0] for name, row in found.items()} == {
         name: 35.0 * count for name, count in calls.items()
     }
-    assert [*found] == [  # as in the paper, and then what it does not have
+    assert [*found] == [  # The paper's rows come first, then the others.
         *("qg, normalized", "em, normalized", "lmvslm"),
         *("selfcheck embedding", "zero-shot"),
     ]
@@ -429,7 +433,7 @@ def test_an_unknown_method_is_told_before_anything_is_asked(
 
 # -- on the publishers' records --------------------------------------------------------------------
 
-# The figures of the part that the workplace has, and of the whole benchmark as published.
+# The figures of the part that is available here, and of the whole benchmark as published.
 PART, WHOLE = 187, 300
 
 
@@ -466,7 +470,7 @@ def test_chatgpts_recorded_replies_are_judged_as_before(recording: Path) -> None
     }
     assert {name: f1[name] for name in expected} == expected
     assert (found["qg, llm"].items, found["qg, llm"].undetermined) == (PART - 5, 5)
-    # Near the paper's 41.1, 26.0 and 97.4: so its threshold was chosen in this way.
+    # These are near the paper's 41.1, 26.0 and 97.4, so the paper chose its threshold this way.
     assert rounded(found[WIKIBIO_THRESHOLD], 1) == [41.8, 26.7, 95.9]
 
 
@@ -493,5 +497,5 @@ def test_llama_2_gives_its_published_figures_too(recording: Path) -> None:
     found = rows(made("rv-table-6", sets, recording))
     names = "qg, published_qg", "em, published_em", "lmvslm"
     assert [rounded(found[name])[0] for name in names] == [50.57, 51.69, 41.38]
-    # Every score is above WikiBio's lowest, so that all is rejected, as in the paper.
+    # Every score is above WikiBio's lowest, so everything is rejected, as in the paper.
     assert values(found[WIKIBIO_THRESHOLD])[:3] == values(found["all false"])[:3]

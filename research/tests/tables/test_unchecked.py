@@ -1,4 +1,4 @@
-"""Answers of our own put to RefChecker: what passes unchecked, what passes amid other text."""
+"""Test made-up answers with RefChecker: what passes unchecked, alone and amid other text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.fakes import ScriptedModel, isolated
 
 
 def disbelieves(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Extracts nothing, and supports nothing."""
+    """Extract nothing, and support nothing."""
     if stage == "extraction":
         return "No claims"
     lines = isolated("claims", messages).splitlines()

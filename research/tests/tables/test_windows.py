@@ -1,4 +1,4 @@
-"""Whether the windows that are read hold what supports a claim."""
+"""Test whether the windows that are read hold what supports a claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.shared import SHARED, shared
 
 
 def cites(count: int) -> list[LabelledRow]:
-    """So many claims, each with a page of which two sentences support it and many do not."""
+    """Return `count` claims, each with a page of which two sentences support it and many do not."""
     rows = []
     for at in range(count):
         padding = [f"Street {at * 100 + number} is quiet." for number in range(40)]

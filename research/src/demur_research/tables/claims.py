@@ -261,7 +261,7 @@ def _thresholds(bench: Bench) -> Result:
 THRESHOLDS = Table(
     "claims-thresholds",
     "demur",
-    "What the probability from which a claim counts as supported decides, for logprobs.",
+    "How results change with the probability from which a claim counts as supported.",
     SETS,
     _thresholds,
     options={"sets": _SETS_OPTION.replace("default: all", f"default: {','.join(SETS[:3])}")},

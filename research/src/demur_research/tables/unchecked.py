@@ -194,7 +194,7 @@ def _long_contexts(bench: Bench) -> Result:
 LONG_CONTEXTS = Table(
     "long-contexts",
     "demur",
-    "What becomes of answers where what decides them stands amid other text.",
+    "How answers are judged if the deciding passage stands amid other text.",
     (),
     _long_contexts,
     options={"length": "the length of the other text, in characters [default: 50,000]"},

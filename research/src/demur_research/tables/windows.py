@@ -236,7 +236,7 @@ def _make(bench: Bench) -> Result:
 WINDOWS = Table(
     "windows",
     "demur",
-    "How often the windows that are read of many pages hold what supports a claim.",
+    "How often the windows that are read, of many pages, hold the support of a claim.",
     ("wice",),
     _make,
     asks=False,

@@ -274,7 +274,7 @@ def _timed(bench: Bench) -> Result:
 
 _JUDGED = "How many of the answers to the nearest questions are right for the question itself."
 _JUDGE = {"judge": "the model that judges, named as for --model [default: --model]"}
-_AGREED = "With how many wrong and corrected answers reference models agree."
+_AGREED = "How many wrong and corrected answers the reference models agree with."
 _REFERENCES = {
     "references": "the reference models, with commas between, named as for --model [default: "
     "--model]",
