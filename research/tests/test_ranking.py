@@ -84,7 +84,7 @@ def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
 
 
 def test_all_models_are_resampled_by_the_same_questions() -> None:
-    """Let one model be always slightly ahead: the order is certain, though the intervals overlap."""
+    """Let one model always be slightly ahead: the order is certain, but the intervals overlap."""
     hard = np.random.default_rng(2).uniform(0, 1, size=50)
     found = rank_models({"x": list(hard), "y": list(hard + 0.01)}, {"x": 0.2, "y": 0.4})
     first, second = found.models

@@ -1,4 +1,4 @@
-"""Real headless Chromium, or a skip that nobody overlooks."""
+"""Give the tests a real headless Chromium, or skip them with a warning that is hard to miss."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _ARGUMENTS = (
 
 @dataclass
 class Seen:
-    """What a page did beside showing itself."""
+    """Hold what a page did besides showing itself."""
 
     errors: list[str] = field(default_factory=list)
-    """Errors and warnings on its console, and exceptions that nothing caught."""
+    """The errors and warnings on the page's console, and exceptions that nothing caught."""
     requests: list[str] = field(default_factory=list)
-    """What it asked for, itself included."""
+    """The addresses that the page requested, including its own."""
 
 
 class Chromium:
-    """A browser in a thread of its own.
+    """Run a browser in a thread of its own.
 
-    Playwright's sync API keeps an event loop running in the thread that it was started in, where
-    pytest-asyncio could then run none.
+    Playwright's sync API keeps an event loop running in the thread that started it. pytest-asyncio
+    could run no loop in that thread.
     """
 
     def __init__(self, executable: str) -> None:
         from playwright.sync_api import sync_playwright
 
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="chromium")
-        # Chromium's own sandbox does not run as root, as which containers do.
+        # Chromium's own sandbox does not run as root, and containers often run as root.
         root = ("--no-sandbox",) if os.geteuid() == 0 else ()
 
         def start() -> tuple[Any, Any]:
@@ -61,17 +61,17 @@ class Chromium:
         self._playwright, self._browser = self._thread.submit(start).result()
 
     def __call__(self, steps: Callable[[Any, Seen], T], **options: Any) -> T:
-        """Run `steps(page, seen)` on a fresh page, in the browser's thread.
+        """Run `steps(page, seen)` on a fresh page in the browser's thread, and return its result.
 
-        Args:
-            steps: Is given a playwright `Page` (of the sync API), and what that page did, as it
-                goes on. What it raises is raised here.
-            options: Of `Browser.new_context`: `viewport`, `color_scheme`, `java_script_enabled`...
+        `page` is a `Page` of Playwright's sync API, and `seen` grows while the page acts. An
+        exception in `steps` is raised here. `options` are those of `Browser.new_context`, such as
+        `viewport`, `color_scheme` or `java_script_enabled`.
         """
 
         def run() -> T:
             context = self._browser.new_context(**options)
-            context.set_default_timeout(20_000)  # milliseconds; the machine may be slow
+            # The limit is in milliseconds; the machine may be slow.
+            context.set_default_timeout(20_000)
             try:
                 seen = Seen()
                 page = context.new_page()
@@ -90,7 +90,7 @@ class Chromium:
         return self._thread.submit(run).result()
 
     def close(self) -> None:
-        """End the browser."""
+        """End the browser and its thread."""
 
         def stop() -> None:
             self._browser.close()
@@ -102,7 +102,7 @@ class Chromium:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    """Call it with `steps(page, seen)`; see `Chromium`."""
+    """Start a browser for the session; a test calls it with `steps(page, seen)`."""
     executable = next(filter(None, map(shutil.which, _NAMES)), None)
     if executable is None:
         _skip(f"there is no Chromium (looked for {', '.join(_NAMES)}): .ci/run installs it")
@@ -116,7 +116,7 @@ def chromium() -> Iterator[Chromium]:
 
 
 def _skip(why: str) -> Any:
-    # pytest-xdist hands warnings on to the process that prints the summary.
+    # pytest-xdist passes warnings on to the process that prints the summary.
     warnings.warn(f'*** The tests marked "browser" WERE SKIPPED: {why} ***', stacklevel=2)
     pytest.skip(why)
 
@@ -153,10 +153,10 @@ _CONTRASTS = """
   return found
 }
 """
-"""Each text that stands in a view: its own colour, to the first background behind it."""
+"""A script that compares the colour of each text in a view with the first background behind it."""
 
 
 @pytest.fixture(scope="session")
 def contrasts() -> str:
-    """A script: the contrast of each text in views, and of lines under marks, with their kinds."""
+    """Return a script for the contrasts of texts in views, and of the lines under marks."""
     return _CONTRASTS

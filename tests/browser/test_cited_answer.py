@@ -1,4 +1,4 @@
-"""An answer with its sources, as a web front end embeds it, in real Chromium."""
+"""Test an answer with its sources in real Chromium, as a web front end embeds it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MARKS = [
 HEAD = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Ask</title>'
     '<meta name="viewport" content="width=device-width">'
-    # As strict as a page can be that has a style in it.
+    # This policy is as strict as it can be for a page with a style.
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "style-src 'unsafe-inline'\">"
 )
@@ -56,7 +56,7 @@ def _cited(
     rests: Sequence[Sequence[int]] = ((0,), (0, 1), (), (1,)),
     **fields: Any,
 ) -> Attempt:
-    """An answer that passed; `rests` are the documents that each of its parts rests on."""
+    """Return an answer that passed; `rests` has the documents that each of its parts rests on."""
     claims = []
     for part, sources in zip(places_of(answer), rests, strict=False):
         quotes = [(at, documents[at].page_content) for at in sources]
@@ -78,7 +78,7 @@ def _cited(
 
 @pytest.fixture
 def page_of(tmp_path: Path) -> Callable[..., str]:
-    """The address of a page that has the answer in it."""
+    """Return a function that writes a page with the answer and returns its address."""
 
     def write(answer: Attempt, body: str = "") -> str:
         path = tmp_path / "page.html"
@@ -90,7 +90,7 @@ def page_of(tmp_path: Path) -> Callable[..., str]:
 
 
 def _is_clean(seen: Any, address: str) -> bool:
-    """Nothing was complained of, and nothing but the page was asked for."""
+    """Return whether the page had no errors and requested nothing but itself."""
     return seen.errors == [] and {one.partition("#")[0] for one in seen.requests} == {address}
 
 
@@ -123,7 +123,7 @@ def test_marks_lead_to_sources_and_back_by_the_keyboard_alone(
         source = page.locator("li:target")
         assert "Ulm lies on the Danube." in source.inner_text()
         assert source.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
-        page.keyboard.press("Tab")  # goes on from there
+        page.keyboard.press("Tab")  # The tabulator goes on from there.
         page.keyboard.press("Tab")
         assert focused.get_attribute("aria-label") == "back to item 1"
         page.keyboard.press("Enter")
@@ -146,7 +146,7 @@ def test_a_screen_reader_is_told_what_is_what(chromium: Any, page_of: Callable[.
         assert [role for role, _ in told].count("doc-endnote") == 2
         assert [name for role, name in told if role == "doc-noteref"] == MARKS
         assert ("doc-backlink", "back to sentence 1") in told
-        # Each name holds what is seen, so that it can be called by it.
+        # Each name contains the visible text, so that voice control can call it.
         for one in page.locator("a[aria-label]").all():
             said, name = one.inner_text().strip("[]"), one.get_attribute("aria-label")
             assert said in name
@@ -245,7 +245,7 @@ def test_a_run_in_the_report_has_it_folded(chromium: Any, tmp_path: Path) -> Non
         mark.click()
         assert "ulm.md" in page.locator("li:target").inner_text()
         assert panel.is_visible()
-        assert page.url.endswith("#run-id-cited")  # who copies the address gives the run's
+        assert page.url.endswith("#run-id-cited")  # A copied address leads to the run.
         page.keyboard.press("Escape")
         assert "trimmed" in page.locator("#rows td.outcome").inner_text()
         assert page.locator("#outcome option[value=trimmed]").count() == 1

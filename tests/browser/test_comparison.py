@@ -1,4 +1,4 @@
-"""The page of a comparison in real Chromium: whole, readable, asking for nothing."""
+"""Test the page of a comparison in real Chromium: complete, readable, without requests."""
 
 from __future__ import annotations
 
@@ -87,8 +87,9 @@ def test_the_line_is_named_and_every_point_is_told(page: Path, chromium: Any) ->
         assert not any("bold" in text for text in texts)
         told = shown.locator("#chart svg title").all_text_contents()
         assert "zero-shot: AUROC 0.700 (0.600 to 0.750), 80.4 an answer" in told
-        assert len([text for text in told if "AUROC" in text]) == 4  # without one it has no point
-        # Higher is better, further right is more expensive.
+        # A detector without an AUROC has no point.
+        assert len([text for text in told if "AUROC" in text]) == 4
+        # Higher points are better, and points further right are more expensive.
         places = {
             one.locator("title").text_content().partition(":")[0]: one.bounding_box()
             for one in shown.locator("#chart path:has(> title)").all()

@@ -1,4 +1,4 @@
-"""What a notebook shows, in real Chromium: links, keyboard, colours, hostile texts."""
+"""Test what a notebook shows in real Chromium: links, keyboard, colours, hostile texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _record() -> Record:
 
 
 def _cited() -> Attempt:
-    """An answer with sources, of which something was taken out."""
+    """Return an answer with sources, from which a sentence was removed."""
     proof = Evidence(context=0, span=Span(start=0, end=len(FACT)), text=FACT, label=GOOD)
     claim = Claim(text=FACT, span=Span(start=0, end=len(FACT)), label=GOOD, evidence=(proof,))
     judged = found(claims=(claim,))
@@ -70,7 +70,7 @@ def _cited() -> Attempt:
 
 @pytest.fixture
 def page_of(tmp_path: Path) -> Callable[..., str]:
-    """The address of a page that holds a view, as a notebook would."""
+    """Return a function that writes a page with views as in a notebook, and gives its address."""
 
     def write(*views: Any, body: str = "", below: str = "") -> str:
         html = "\n".join(view._repr_html_() for view in views)
@@ -108,7 +108,7 @@ def test_a_click_on_a_claim_leads_to_its_evidence_and_back(
         target.locator(".demur-number a").click()
         assert page.locator(":target").inner_text() == "4,000 km"
         assert _in_view(page, ":target")
-        # One without evidence leads to the list.
+        # A mark without evidence leads to the list.
         page.click("a.demur-mark.demur-doubt")
         assert "the mayor" in page.locator("li:target").inner_text()
         assert seen.errors == []
@@ -167,7 +167,7 @@ def test_the_tab_key_reaches_every_link_in_order_and_enter_follows_it(
 def test_a_fold_opens_and_shows_all_of_a_long_reference(
     chromium: Any, page_of: Callable[..., str]
 ) -> None:
-    text = "It is long. " * 90_000  # a megabyte
+    text = "It is long. " * 90_000  # This is about a megabyte.
     address = page_of(attempt(_evaluation(), answer=WRONG, contexts=(text + FACT,)))
 
     def steps(page: Any, seen: Any) -> None:
@@ -287,7 +287,7 @@ def test_the_style_leaves_the_rest_of_the_notebook_alone(
     chromium(steps)
 
 
-# Of the kind that JupyterLab has for outputs.
+# JupyterLab has such styles for outputs.
 _NOTEBOOK = """
 .out { font: 13px/1.3 monospace; color: #123; }
 .out a:link { text-decoration: none; color: #00f; } .out a:hover { color: #f0f; }
@@ -301,7 +301,7 @@ _NOTEBOOK = """
 def test_a_notebooks_own_style_leaves_the_view_alone(
     chromium: Any, page_of: Callable[..., str]
 ) -> None:
-    # In front of the view, as a notebook's is.
+    # The style comes before the view, as in a notebook.
     head = f'class="out"><style id="theirs">{_NOTEBOOK}</style'
     address = page_of(_record(), _cited(), body=head)
     names = (

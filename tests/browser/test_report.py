@@ -1,4 +1,4 @@
-"""The report in real Chromium: its table and its thresholds."""
+"""Test the report's table and thresholds in real Chromium."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_worst_answers_come_first_and_pages_turn(report: Path, chromium: Any
         assert page.locator("#forth").is_disabled()
         last = texts(page, "score")
         assert len(last) == 12
-        assert last[-1] == "–"  # without a score, whichever way it is sorted
+        assert last[-1] == "–"  # A run without a score comes last in either order.
         page.click("th.score button")
         assert page.locator("th.score").get_attribute("aria-sort") == "descending"
         again = [float(one) for one in texts(page, "score")]
@@ -111,7 +111,7 @@ def test_long_texts_are_shown_in_part_and_searched_whole(chromium: Any, tmp_path
 
 # -- thresholds ------------------------------------------------------------------------------------
 
-# Of a line, as a share of the axis, which is that of scores from 0 to 1.
+# The position of a line, as a share of the axis, which runs over scores from 0 to 1.
 PLACE = """name => {
     const box = (selector) =>
         document.querySelector(`#chart-0-scores ${selector}`).getBoundingClientRect();

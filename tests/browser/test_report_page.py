@@ -1,4 +1,4 @@
-"""The report as a whole, in real Chromium: how it looks, what it lets run, how much it can hold."""
+"""Test the whole report in real Chromium: its looks, what it lets run, how much it can hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report(tmp_path_factory: Any) -> Path:
 
 
 def _colours(page: Any) -> tuple[str, str]:
-    """Of the page, and of a figure's text."""
+    """Return the colours of the page and of a figure's text."""
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     title = page.locator("#chart-0-scores .role-axis-title text").first
     text = title.evaluate("one => getComputedStyle(one).fill")
@@ -37,7 +37,7 @@ def _colours(page: Any) -> tuple[str, str]:
 
 
 def _light(colour: str) -> float:
-    """The relative luminance of WCAG, in [0, 1]."""
+    """Return WCAG's relative luminance of a colour, in [0, 1]."""
     parts = [int(one) / 255 for one in colour.partition("(")[2].rstrip(")").split(",")[:3]]
     red, green, blue = (
         one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts
@@ -231,7 +231,7 @@ def test_thousands_of_runs_answer_at_once(chromium: Any, tmp_path: Path) -> None
             begin = page.evaluate("performance.now()")
             head.evaluate("one => one.click()")
             times[head.inner_text(), ""] = page.evaluate("performance.now()") - begin
-        # The goal is 200 ms, see bench/report.py; a machine that is busy takes longer.
+        # The goal is 200 ms (see bench/report.py), but a busy machine takes longer.
         assert max(times.values()) < 2000, times
         page.evaluate("location.hash = '#run-2999'")
         page.wait_for_selector("#panel[open] .demur-answer")

@@ -1,4 +1,4 @@
-"""One run in the report, in real Chromium: its panel, its address, its evidence."""
+"""Test one run of the report in real Chromium: its panel, its address, its evidence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_row_opens_its_run_and_a_claim_leads_to_its_evidence(report: Path, chr
         assert target.inner_text() == "flows into the Black Sea"
         assert target.evaluate("one => one.getBoundingClientRect().top") > 0
         assert panel.is_visible()
-        assert page.url.endswith("#run-id-10")  # who copies the address gives the run's
+        assert page.url.endswith("#run-id-10")  # A copied address leads to the run.
         page.go_back()
         assert panel.is_visible()
         page.keyboard.press("Escape")
@@ -62,14 +62,16 @@ def test_the_panel_by_keyboard(report: Path, chromium: Any) -> None:
         for _ in range(12):
             page.keyboard.press("Tab")
             stops.append(page.evaluate(inside) or page.evaluate("document.activeElement") is None)
-        assert stops.count(False) <= 1  # but for the browser's own, behind the last one
+        # The one exception is the browser's own stop behind the last one.
+        assert stops.count(False) <= 1
         first = page.inner_text("#panel-head")
         page.focus("#next")
         page.keyboard.press("Enter")
         page.wait_for_function(
             "said => document.getElementById('panel-head').innerText !== said", arg=first
         )
-        assert page.evaluate(focused) == "next"  # to be pressed again
+        # The button keeps the focus, so it can be pressed again.
+        assert page.evaluate(focused) == "next"
         page.click("#previous")
         page.wait_for_function(
             "said => document.getElementById('panel-head').innerText === said", arg=first
@@ -86,7 +88,7 @@ def test_an_address_opens_its_run_with_all_attempts(report: Path, chromium: Any)
         assert page.locator("#panel .demur-attempt").count() == 2
         assert "The guard asked for another answer" in page.inner_text("#panel-body")
         page.click("#close")
-        for nobody in ("run-nobody", "run-%E0%A4%A"):  # the latter is no text at all
+        for nobody in ("run-nobody", "run-%E0%A4%A"):  # The second text is not valid UTF-8.
             page.evaluate("hash => { location.hash = hash }", nobody)
             page.wait_for_selector("#panel[open] .notice")
             assert "asks for a run that is not in this report" in page.inner_text("#panel")
@@ -125,9 +127,10 @@ def test_who_is_quick_gets_what_was_asked_for(report: Path, chromium: Any) -> No
         page.locator("#rows tbody td.verdict").first.dblclick()
         page.wait_for_selector("#panel[open] .demur-answer")
         page.wait_for_timeout(200)
-        assert page.locator("#panel[open]").count() == 1  # the second click closed nothing
+        # The second click did not close the panel.
+        assert page.locator("#panel[open]").count() == 1
         second = page.locator("#rows tbody a").nth(1)
-        # The dialog's event that it was closed comes after the other run was asked for.
+        # The dialog reports that it was closed only after the other run was requested.
         second.evaluate("one => { document.getElementById('close').click(); one.click(); }")
         page.wait_for_selector("#panel[open]")
         assert page.inner_text("#panel-head") == second.text_content()
@@ -140,8 +143,8 @@ def test_only_a_click_beside_the_panel_closes_it(report: Path, chromium: Any) ->
         page.locator("#rows tbody a").first.click()
         page.wait_for_selector("#panel[open] .demur-answer")
         left = page.locator("#panel").bounding_box()["x"]
-        page.mouse.click(left + 5, 500)  # its margin
-        page.mouse.move(left + 200, 300)  # a text is selected beyond its edge
+        page.mouse.click(left + 5, 500)  # This is in the panel's margin.
+        page.mouse.move(left + 200, 300)  # This selects text beyond the panel's edge.
         page.mouse.down()
         page.mouse.move(left - 50, 310)
         page.mouse.up()
@@ -182,6 +185,6 @@ def test_a_run_that_is_open_is_printed_alone(report: Path, chromium: Any) -> Non
         for hidden in ("header.page", "#quality", "#rows", "#close"):
             assert not page.locator(hidden).is_visible()
         panel = page.locator("#panel").evaluate("one => [one.scrollHeight, one.clientHeight]")
-        assert panel[0] == panel[1]  # nothing is cut off
+        assert panel[0] == panel[1]  # Nothing is cut off.
 
     on(report, chromium, do)

@@ -1,4 +1,4 @@
-"""The web service of docs/web-service.md, used in real Chromium."""
+"""Test the web service of docs/web-service.md in real Chromium."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ WATCH = """
         new MutationObserver(look).observe(document.body, all);
     });
 """
-"""Keeps every text that the answer's place ever held."""
+"""A script that keeps every text which the answer's element ever held."""
 
 
 class Visit:
-    """The service's page, open."""
+    """Hold the open page of the service."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -46,33 +46,33 @@ class Visit:
         self.page.get_by_role("button", name="Ask").click()
 
     def shows(self, text: str) -> None:
-        """Wait until this is the answer."""
+        """Wait until this text is the answer."""
         script = "text => document.querySelector('#answer').textContent === text"
         self.page.wait_for_function(script, arg=text)
 
     def says(self, state: str) -> None:
-        """Wait until the status begins so."""
+        """Wait until the status begins with this text."""
         script = "state => document.querySelector('#status').textContent.startsWith(state)"
         self.page.wait_for_function(script, arg=state)
 
     @property
     def states(self) -> list[str]:
-        """What the answer was, at one time or another, without repeats."""
+        """Return the texts that the answer had over time, without repeats."""
         found: list[str] = self.page.evaluate("[...new Set(states)]")
         return found
 
     @property
     def claims(self) -> list[str]:
-        """What is shown of each claim."""
+        """Return the text that is shown for each claim."""
         shown: list[str] = self.page.locator("#found li").all_inner_texts()
         return shown
 
 
 @pytest.fixture
 def visit(tmp_path: Path, chromium: Any) -> Callable[..., None]:
-    """Serve a guard, and do something with the page, which must complain of nothing.
+    """Return a function that serves a guard and uses its page, which must show no errors.
 
-    `ask` answers questions in the guard's place.
+    `ask` is an application that answers questions in the guard's place.
     """
 
     def go(
@@ -107,7 +107,8 @@ def test_a_sentence_appears_when_it_was_accepted_and_no_sooner(visit: Any) -> No
 
     def do(page: Visit) -> None:
         page.ask()
-        until(lambda: chain.told[-1:] == [" 1911."])  # both are written, and neither is seen
+        # Both sentences are written, and neither is shown.
+        until(lambda: chain.told[-1:] == [" 1911."])
         page.says("Answering")
         page.shows("")
         verdicts["84"].set()
@@ -126,7 +127,8 @@ def test_what_was_rejected_is_never_seen_and_what_replaces_it_is_right(visit: An
         page.shows(GOOD)
         page.says("This answer was checked")
         assert not [state for state in page.states if "bad" in state]
-        assert STREAMED in page.states  # it was streamed, and then cut after the emoji's sentence
+        # It was streamed first, and then cut after the sentence with the emoji.
+        assert STREAMED in page.states
         assert TOWER in page.states
         assert not [claim for claim in page.claims if "red" in claim or "bad" in claim]
 
@@ -189,7 +191,7 @@ def test_a_reader_that_leaves_ends_the_answer_on_the_server(
         assert " more." not in chain.told
 
     visit(quoting(chain), do)
-    assert not caplog.records  # it was ended, and did not run out of patience
+    assert not caplog.records  # The server ended the answer before any timeout.
 
 
 def test_a_dead_judge_is_told_as_one_and_the_server_logs_no_traceback(
@@ -237,7 +239,7 @@ def test_an_error_takes_back_what_was_seen(
 
 
 def in_pieces(body: bytes, size: int) -> Any:
-    """An answer of a server or a proxy that sends so many bytes at a time."""
+    """Return an application that sends its answer this many bytes at a time, as a proxy may."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-type", b"text/event-stream")]
@@ -245,7 +247,7 @@ def in_pieces(body: bytes, size: int) -> Any:
         for at in range(0, len(body), size):
             piece = body[at : at + size]
             await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await asyncio.sleep(0.005)  # so that the browser sees most of them apart
+            await asyncio.sleep(0.005)  # The pause lets the browser receive most pieces separately.
         await send({"type": "http.response.body"})
 
     return app
@@ -280,7 +282,7 @@ def test_an_answer_that_was_cut_off_is_not_taken_for_a_whole_one(visit: Any) -> 
 @pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_it_can_be_used_without_a_mouse_and_fits_the_screen(size: Any, visit: Any) -> None:
     def do(page: Visit) -> None:
-        page.page.keyboard.type("How tall is it?")  # the field has the focus
+        page.page.keyboard.type("How tall is it?")  # The field has the focus already.
         page.page.keyboard.press("Enter")
         page.shows(GOOD)
         page.says("This answer was checked")

@@ -1,4 +1,4 @@
-"""What is accepted as an evaluator, and what is refused, with what to do about it."""
+"""Test what is accepted as an evaluator, and what is refused, with advice on what to do."""
 
 from __future__ import annotations
 

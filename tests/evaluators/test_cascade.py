@@ -1,4 +1,4 @@
-"""Cascade: the verdict is that of the stages' labels, and nothing settled is asked about again."""
+"""Test Cascade: its verdict is that of the stages' labels, and no settled claim is asked again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Label = tuple[ClaimLabel | None, float]
 
 
 class Stage(ClaimEvaluator):
-    """Finds claims 0, 1, 2, ...; what it says of each, and how sure it is, is given."""
+    """Find claims 0, 1, 2, ... and give the configured label and confidence for each of them."""
 
     labels: tuple[Label, ...]
     aggregation: Aggregation = "strict"
@@ -66,7 +66,7 @@ class Stage(ClaimEvaluator):
 
 
 class Whole(Evaluator):
-    """Judges answers as a whole."""
+    """Judge an answer as a whole, with a configured verdict."""
 
     verdict: bool | None
 
@@ -92,7 +92,7 @@ def test_the_verdict_is_that_of_all_labels_and_nothing_settled_or_idle_is_asked_
 ) -> None:
     stages = [Stage(labels=of_stage, aggregation=aggregation) for of_stage in labels]
     found = Cascade(stages, min_confidence=0.9).invoke(SAMPLE)
-    # What each claim's label is when every stage is asked about all that is open.
+    # These are the labels if every stage is asked about all claims that are still open.
     settled: list[ClaimLabel | None] = [None] * len(labels[0])
     over = False
     for number, (stage, said) in enumerate(zip(stages, labels, strict=True)):
@@ -151,7 +151,7 @@ TRIPLETS = "\n".join(f'("Oslo", "has", "{thing}")' for thing in ("a port", "an o
 
 
 def cheap(**shares: float) -> ScriptedModel:
-    """A model that finds three claims; each is supported with the probability given for it."""
+    """Return a model that finds three claims, each supported with the given probability."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         if stage == "extraction":
@@ -236,7 +236,7 @@ def test_a_first_stage_that_finds_no_claims_leaves_them_to_the_second() -> None:
 
 
 class Silent(Stage):
-    """Judges claim by claim, and finds none."""
+    """Represent a claim-by-claim evaluator that finds no claims."""
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         yield from ()
@@ -244,7 +244,7 @@ class Silent(Stage):
 
 
 class SilentWhole(Evaluator):
-    """Judges answers as a whole, and finds nothing to check."""
+    """Represent a whole-answer evaluator that finds nothing to check."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ()

@@ -1,4 +1,4 @@
-"""Whether the sources that an answer cites support what it cites them for."""
+"""Test whether the sources that an answer cites support the statements that cite them."""
 
 from __future__ import annotations
 

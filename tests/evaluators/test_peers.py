@@ -1,4 +1,4 @@
-"""Judges of openevals and ragas as evaluators: known by their shape, and the real ones."""
+"""Test judges of openevals and ragas as evaluators: fakes of their shapes, and the real ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BARE = Sample(answer="324 m")
 
 
 def judged(evaluator: Runnable[Any, Evaluation], sample: Sample = SAMPLE) -> Evaluation:
-    """Both ways, which have to agree."""
+    """Evaluate synchronously and asynchronously, and assert that both agree."""
 
     async def ajudged() -> Evaluation:
         return await evaluator.ainvoke(sample)
@@ -117,7 +117,7 @@ def test_several_results_are_refused() -> None:
 
 @dataclass
 class SingleTurnSample:
-    """Of the shape of ragas' own."""
+    """Imitate ragas' class of the same name."""
 
     user_input: str | None = None
     response: str | None = None
@@ -127,7 +127,7 @@ class SingleTurnSample:
 
 @dataclass
 class SingleTurn:
-    """A metric of the shape that `ragas.metrics` has."""
+    """Imitate a metric of `ragas.metrics`."""
 
     score: Any = 1.0
     required: tuple[str, ...] = ("response", "reference")
@@ -144,7 +144,7 @@ class SingleTurn:
 
 
 class Faithfulness:
-    """A metric of the shape that `ragas.metrics.collections` has."""
+    """Imitate a metric of `ragas.metrics.collections`."""
 
     def __init__(self, value: Any, reason: str | None = None) -> None:
         self.name = "faithfulness"
@@ -158,7 +158,7 @@ class Faithfulness:
 
 @pytest.fixture
 def schema(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module of ragas that a metric of this shape comes with."""
+    """Install the module of ragas in which demur finds the sample's class."""
     module: Any = SimpleNamespace(SingleTurnSample=SingleTurnSample)
     monkeypatch.setitem(sys.modules, "ragas.dataset_schema", module)
 

@@ -1,4 +1,4 @@
-"""Every option is written out in the signature, and is the field of the same name."""
+"""Test that every option is in the signature, and is the field of the same name."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CLASSES = (
     *(AnswerRelevance, SelfContradiction, Guard, PairwiseJudge),
 )
 MADE = {"on_fail", "budget"}
-"""What a guard makes of what it is given, also of nothing."""
+"""The options from which a guard makes a field of its own, even if they are not given."""
 
 
 @pytest.mark.parametrize("made", CLASSES, ids=lambda made: made.__name__)
 def test_a_signature_says_all_that_the_fields_do(made: Any) -> None:
     parameters = inspect.signature(made).parameters
-    short = {"model"} if made is Guard else set()  # for a whole `on_fail`
+    short = {"model"} if made is Guard else set()  # `model` is short for a whole `on_fail`.
     assert {*parameters} == {*made.model_fields} | short
     for name, parameter in parameters.items():
         if name in short:

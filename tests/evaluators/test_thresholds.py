@@ -1,4 +1,4 @@
-"""Thresholds as evaluators take them; what all have in common is in tests/contract."""
+"""Test thresholds in single evaluators; tests/contract has what all evaluators share."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def silent() -> ScriptedModel:
     return ScriptedModel(script=lambda stage, messages: "")
 
 
-# --- An evaluator of one's own --------------------------------------------------------------------
+# --- A custom evaluator ---------------------------------------------------------------------------
 
 
 class Mine(Evaluator):
-    """The share of letters that are "a"; it tells what a test wants it to tell."""
+    """Score the share of letters that are "a", with the fingerprints that a test sets."""
 
     told: Any = None
     threshold: AnyThreshold | None = None
@@ -83,12 +83,15 @@ class Mine(Evaluator):
 
 
 class Plain(Evaluator):
-    """As one is written by who knows nothing of fingerprints; it may hand on another's finding."""
+    """Imitate a custom evaluator whose author knows nothing of fingerprints.
+
+    Its evaluation may come from another evaluator.
+    """
 
     found: Evaluation
 
     def model_post_init(self, context: Any, /) -> None:
-        """Without a call of what is above."""
+        """Leave out the base class's call."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask_all(())
@@ -184,7 +187,7 @@ def test_a_cascade_with_one_that_tells_nothing_tells_nothing() -> None:
 
 
 def _refused(here: dict[str, str], there: dict[str, str]) -> str:
-    """How a threshold for one is refused by the other."""
+    """Return the message with which a threshold made for one evaluator is refused by another."""
     with pytest.raises(ValueError, match="chosen from other scores than those of Mine") as caught:
         Mine(told=here, threshold=threshold(0.07, **there))
     return str(caught.value)
@@ -367,14 +370,15 @@ def test_what_refchecker_tells() -> None:
     ]:
         other = joint.model_copy(update=options).fingerprints
         assert {key for key in other if other[key] != joint.fingerprints[key]} == {what}
-    # What decides on a score is no part of it, and "auto" is what it stands for.
+    # What only decides about a score is not in the fingerprints. An "auto" setting counts as what
+    # it stands for.
     assert (
         joint.fingerprints == RefChecker(silent(), aggregation="soft", threshold=0.3).fingerprints
     )
 
 
 class Encoder:
-    """A cross-encoder that is not made of torch's parameters."""
+    """Represent a cross-encoder that has no torch parameters."""
 
     def __init__(self, *classes: str) -> None:
         config = SimpleNamespace(id2label=dict(enumerate(classes)))

@@ -1,6 +1,6 @@
-"""What each method makes of its source's worked examples, with replies that are scripted.
+"""Test each method on the worked examples of its source, with scripted replies.
 
-Where the source decides otherwise than demur, the test says so, and why.
+Where the source decides differently from demur, the test says so and gives the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support.worked_examples import (
 
 
 def checker(extracted: Sequence[str], label: Callable[[str], ClaimLabel], **options: Any) -> Any:
-    """A RefChecker whose model extracts these claims, and labels a claim by its text."""
+    """Return a RefChecker whose model extracts these claims and labels a claim by its text."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
@@ -49,7 +49,7 @@ def checker(extracted: Sequence[str], label: Callable[[str], ClaimLabel], **opti
 
 
 def of_the_source(claim: str) -> ClaimLabel:
-    """By the last thing that a claim names; a sentence that names several is as its worst."""
+    """Label a claim by the last thing that it names, or by the worst of several."""
     labels = [
         label for triplet, label in IBUPROFEN_LABELS.items() if triplet.split('"')[-2] in claim
     ]
@@ -72,7 +72,8 @@ def test_ibuprofens_seven_claims_have_the_labels_and_the_distribution_of_the_sou
     assert [claim.triplet[-1] for claim in found.claims if claim.triplet] == [
         triplet.split('"')[-2] for triplet in IBUPROFEN_LABELS
     ]
-    assert found.details["fallback_claims"] == []  # the seven cover all that is said
+    # The seven triplets cover everything that is said.
+    assert found.details["fallback_claims"] == []
     shares = summarize([found])
     assert (shares.entailment, shares.neutral, shares.contradiction) == (1 / 7, 5 / 7, 1 / 7)
 
@@ -90,13 +91,16 @@ def test_ibuprofens_seven_claims_have_the_labels_and_the_distribution_of_the_sou
 def test_ibuprofen_is_aggregated_to_one_label(
     options: dict[str, Any], label: ClaimLabel, passed: bool | None
 ) -> None:
-    """The source stops at the distribution; only a share of 1/7 would let this answer pass."""
+    """Aggregate where the source stops; only a threshold of 1/7 would let this answer pass."""
     found = ibuprofen(**options)
     assert (found.label, found.passed, found.score) == (label, passed, 1 / 7)
 
 
 def test_by_sentences_ibuprofens_side_effects_are_one_claim_and_its_worst_part_counts() -> None:
-    """The source has triplets alone; a sentence of three side effects hides the one that is so."""
+    """Show a limit of sentences: one with three side effects hides the one that is true.
+
+    The source has triplets only.
+    """
     found = ibuprofen(claims="sentences")
     assert [claim.label for claim in found.claims] == [
         ClaimLabel.NEUTRAL,
@@ -107,7 +111,7 @@ def test_by_sentences_ibuprofens_side_effects_are_one_claim_and_its_worst_part_c
 
 
 def test_a_claim_that_ibuprofens_extraction_leaves_out_is_checked_as_a_sentence() -> None:
-    """The source checks what was extracted; demur checks the sentence that no claim covers too."""
+    """Check the sentence that no claim covers too; the source checks only what was extracted."""
     without_drug = [*IBUPROFEN_LABELS][1:]
     found = checker(without_drug, of_the_source).invoke(IBUPROFEN)
     assert [claim.text for claim in found.claims if not claim.triplet] == [
@@ -120,7 +124,7 @@ def test_a_claim_that_ibuprofens_extraction_leaves_out_is_checked_as_a_sentence(
 
 
 def by_number(claim: str) -> ClaimLabel:
-    """Supported if it has both who is meant and how long; "11 years" alone is nobody's."""
+    """Support a claim that says both who is meant and how long; "11 years" alone is not enough."""
     whole = "Weiss" in claim and "Dijon" in claim and "11 years" in claim
     return ClaimLabel.ENTAILMENT if whole else ClaimLabel.NEUTRAL
 
@@ -141,7 +145,7 @@ def test_a_short_answers_claim_carries_the_question_that_the_extractor_read() ->
 def test_a_short_answer_of_which_nothing_is_extracted_is_put_behind_its_question(
     claims: str, calls: int
 ) -> None:
-    """In the source it would have no claims, and so no label."""
+    """Make a claim of question and answer; in the source, there are no claims and no label."""
     found = checker(["No claims"], by_number, claims=claims).invoke(WEISS)
     (claim,) = found.claims
     assert claim.text == f"{WEISS.question} 11 years"
@@ -158,7 +162,7 @@ def test_a_short_answer_without_its_question_is_undetermined() -> None:
 # --- FEWL: watermelon seeds ----------------------------------------------------------------------
 
 KNOWS, BELIEVES = SEEDS_RIGHT, SEEDS_WRONG
-"""What two references say."""
+"""The answers of the two references."""
 ALIKE, APART = 0.9, 0.2
 
 
@@ -167,12 +171,12 @@ def harmless(text: str) -> bool:
 
 
 def by_sense(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """A similarity that sees whether two texts say the same of the seeds."""
+    """Score by whether two texts say the same of the seeds."""
     return [ALIKE if harmless(one) is harmless(other) else APART for one, other in pairs]
 
 
 def by_words(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """A similarity that sees the words alone, as embeddings and ROUGE-L largely do."""
+    """Score by shared words only, as embeddings and ROUGE-L largely do."""
     return [_shared(*(set(text.lower().strip(".").split()) for text in pair)) for pair in pairs]
 
 
@@ -181,7 +185,7 @@ def _shared(one: set[str], other: set[str]) -> float:
 
 
 def seeds(**options: Any) -> FEWL:
-    """Two references, of which the second believes in one of the wrong answers."""
+    """Return a FEWL with two references, the second of which believes one of the wrong answers."""
 
     def speaking(answer: str) -> ScriptedModel:
         pairs = "\n".join(
@@ -196,9 +200,10 @@ def seeds(**options: Any) -> FEWL:
 
 
 def test_who_agrees_with_the_corrected_answers_on_the_seeds_weighs_more() -> None:
-    """v1 (equation 2) has weights in proportion to the expertise, which may be negative.
+    """Compare with v1 (equation 2), whose weights are proportional to the expertise.
 
-    demur takes the softmax of Algorithm 1; with weights that sum to 1 it is the papers'.
+    These weights may be negative. demur takes the softmax of Algorithm 1. With weights that sum to
+    1, it is the papers' softmax.
     """
     found = seeds(normalization="paper").invoke({"question": SEEDS, "answer": SEEDS_RIGHT})
     assert found.details["pairs_used"] == 3
@@ -221,13 +226,14 @@ def test_the_right_answer_on_the_seeds_scores_above_the_wrong_one_although_one_r
     assert right.score is not None
     assert wrong.score is not None
     assert evenly.score is not None
-    assert right.score > evenly.score > wrong.score  # of equal weights both would score alike
+    # With equal weights, both answers would score alike.
+    assert right.score > evenly.score > wrong.score
 
 
 def test_words_alone_tell_little_of_who_knows_about_the_seeds() -> None:
-    """A correction has the words of what it corrects, so that by words expertise nearly vanishes.
+    """Show that expertise nearly vanishes by words, since a correction shares them with the error.
 
-    v1 has similarity stand for asking the reference (section 2.1), and does not say of which kind.
+    v1 uses similarity in place of asking the reference (section 2.1), and does not say which kind.
     """
     found = seeds(similarity=by_words).invoke({"question": SEEDS, "answer": SEEDS_RIGHT})
     knows, believes = found.details["expertise"]  # type: ignore[misc]
@@ -239,7 +245,7 @@ def test_words_alone_tell_little_of_who_knows_about_the_seeds() -> None:
 
 
 def validated(case: Case, matcher: str, same: str = "", **options: Any) -> Evaluation:
-    """What is made of it where stage 2 gives what it gave in the paper, with a full share."""
+    """Validate a case whose stage 2 replies as in the paper and meets all requirements."""
     replies = {
         "construction": "\n".join(f"{at}. {one}" for at, one in enumerate(case.requirements, 1)),
         "access": f"Entity: {case.named}\nPercentage: 100%\nNot met: none",
@@ -255,10 +261,10 @@ def validated(case: Case, matcher: str, same: str = "", **options: Any) -> Evalu
 def test_names_of_table_7_in_another_form_are_rejected_by_every_matcher_that_asks_no_model(
     case: Case, matcher: str
 ) -> None:
-    """False negatives in the paper as well: both answers are factual, and 100 percent is said.
+    """Show false negatives of the paper too: both answers are factual, with a share of 100 percent.
 
-    "normalized" takes no pet form for a name, and no country for its history: "Max" is a name of
-    many, and a part or a whole is another entity.
+    "normalized" takes no pet form for a name and no country for its history: many people are called
+    "Max", and a part or a whole is another entity.
     """
     found = validated(case, matcher)
     assert (found.label, found.passed, found.failure) == ("non-factual", False, Failure.MISMATCH)
@@ -268,13 +274,13 @@ def test_names_of_table_7_in_another_form_are_rejected_by_every_matcher_that_ask
 
 
 def test_a_model_that_is_asked_accepts_max_emanuel_for_a_call_more() -> None:
-    """As section 7.1 tries: whether the reply refers to the entity."""
+    """Ask whether the reply refers to the entity, as section 7.1 tries."""
     found = validated(MAXIMILIAN, "llm", same="Yes")
     assert (found.label, found.score, found.usage.calls) == ("factual", 1, 3)
 
 
 def test_a_model_that_is_asked_rejects_jordan_for_its_history() -> None:
-    """The paper calls it a false negative. demur asks for the very entity: nothing more general."""
+    """Reject what the paper calls a false negative; demur asks for exactly the same entity."""
     found = validated(JORDAN, "llm", same="No")
     assert (found.label, found.score, found.usage.calls) == ("non-factual", 0, 3)
 
@@ -292,7 +298,7 @@ def test_a_model_that_is_asked_and_cannot_be_read_leaves_the_names_of_table_7_un
 def test_outdated_facts_of_table_8_lead_back_and_pass_which_is_the_methods_own_limit(
     case: Case, matcher: str
 ) -> None:
-    """False positives in the paper (section 7.2): the model is as outdated as the answer."""
+    """Show false positives of the paper (section 7.2): the model is as outdated as the answer."""
     found = validated(case, matcher)
     assert (found.label, found.score, found.passed) == ("factual", 1, True)
-    assert found.usage.calls == 2  # also with "llm": equal names need no model
+    assert found.usage.calls == 2  # This also holds with "llm", because equal names need no model.

@@ -1,4 +1,4 @@
-"""A store of exemplars wherever one can be."""
+"""Give the tests a store of exemplars in every place where a store can be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.chroma_server import chroma_server
 from support.vectors import Told
 
 Open = Callable[..., ExampleStore]
-"""Opens the same store, with a scorer or without."""
+"""A function that opens the same store, with or without a scorer."""
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(params=["memory", "folder", "server", "client"])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the same store, again and again where it outlives the object."""
+    """Return a function that opens the same store, as often as it is called."""
     kept: list[ExampleStore] = []
     where: dict[str, Any] = {"collection": f"test-{tmp_path.name}"}
     if request.param == "client":
@@ -48,5 +48,5 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def store() -> ExampleStore:
-    """A store in memory, to which scores are given."""
+    """Return a store in memory, to which the tests give scores."""
     return ExampleStore(embedding=Told())

@@ -1,4 +1,4 @@
-"""Many questions added and scored anew: nothing is paid for twice, no score is mixed in."""
+"""Test adding and rescoring many questions: nothing is paid for twice, no scores are mixed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def made(given: FEWL | None = None) -> ExampleStore:
 
 
 def settled(given: FEWL) -> int:
-    """Pairs that were scored, once no more come."""
+    """Return the number of scored pairs once it stays the same."""
     before = -1
     while before != given.similarity.asked:
         before = given.similarity.asked
@@ -107,7 +107,7 @@ async def test_without_a_scorer_scores_are_enough(mode: str) -> None:
     assert (found.questions, found.done) == (1, 1)
     kept = store.get("q")
     assert (await add_many(mode, store, [(" q", ["a"], [1])], source="again")).done == 1
-    assert store.get("q") == kept  # its source, too
+    assert store.get("q") == kept  # The source is unchanged too.
     with pytest.raises(DemurError, match=r"no scorer for the answers to 'r': give scores, or"):
         await add_many(mode, store, [("p", ["a"], [1]), ("r", ["a"])])
     assert len(store) == 1
@@ -152,12 +152,12 @@ async def test_an_interrupt_keeps_what_was_scored(mode: str) -> None:
     with pytest.raises((KeyboardInterrupt, RuntimeError)):
         await add_many(mode, store, OFFERS, at_once=2, progress=interrupt)
     asked = settled(given)
-    assert 3 * 4 <= asked <= (3 + 2) * 4  # nothing further was begun
+    assert 3 * 4 <= asked <= (3 + 2) * 4  # No other question was begun.
     assert 3 <= len(store) <= 5
-    # What another process, or a later one, does.
+    # Another process, or a later one, goes on.
     found = await add_many(mode, store, OFFERS)
     assert (found.done, found.failed) == (8, ())
-    # What was on its way and not kept is all that is scored again.
+    # Only the answers that were under way, and so not kept, are scored again.
     assert settled(given) <= (8 + 2) * 4
     assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
 
@@ -205,14 +205,14 @@ def test_another_scorer_is_refused_until_all_is_scored_anew(
         with pytest.raises(DemurError, match=rf"{refused}call rescore\(\)"):
             use()
     assert given.similarity.asked == 0
-    # Who has no scorer reads by those scores, and adds none.
+    # A store without a scorer can read by those scores, but it cannot add answers.
     reader = anywhere()
     assert reader.nearest("0 1 | q", 1)[0].answer == "0.8 yes"
     with pytest.raises(DemurError, match=rf"{refused.replace('contrary', 'the caller')}open it"):
         reader.add("q", ["a"], [1])
     found = other.rescore()
     assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
-    for store in (other, anywhere(), reader, first):  # the last two were opened before
+    for store in (other, anywhere(), reader, first):  # The last two stores were opened before.
         assert {best(store, question) for question in QUESTIONS} == {"0.2 no"}
         entry = store.get(QUESTIONS[0])
         assert entry is not None
@@ -220,7 +220,7 @@ def test_another_scorer_is_refused_until_all_is_scored_anew(
         assert entry.stale == ()
     assert other.nearest("0 1 | q", 1)[0].answer == "0.2 no"
     assert reader.nearest("0 1 | q", 1)[0].answer == "0.2 no"
-    # The first is told in its turn.
+    # The first store is now refused in turn.
     for use in (
         lambda: first.nearest("0 1 | q", 1),
         lambda: first.add(QUESTIONS[0], ["0.9 surely"]),
@@ -237,7 +237,7 @@ async def test_scores_that_were_given_are_scored_anew(mode: str, tmp_path: Path)
     store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
     with pytest.raises(ValueError, match="at_once"):
         await rescore(mode, store, at_once=0)
-    with pytest.raises(DemurError, match="by the caller"):  # their scores still count
+    with pytest.raises(DemurError, match="by the caller"):  # The given scores still count.
         store.add(QUESTIONS[0], ["0.9"])
     await rescore(mode, store)
     assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
@@ -283,7 +283,7 @@ async def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(
         near = one.nearest("0 1 | q", 9)
         assert len(near) == done
         assert {found.answer for found in near} == {"0.2 no"}
-    # New answers are welcome in the meantime, also to a question that waits.
+    # New answers are accepted in the meantime, even for a question that waits for its scores.
     waiting = next(entry.question for entry in store.entries() if entry.best is None)
     store.add(waiting, ["0.5 may be"])
     assert best(store, waiting) == "0.5 may be"

@@ -1,4 +1,4 @@
-"""A, B or C, as models write them."""
+"""Test that A, B or C is read in the forms that models write."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_letters_that_differ_are_none() -> None:
         ("D", None),
         ("ABC", None),
         ("Alpha", None),
-        ("\u0410", None),  # the Cyrillic letter
+        ("\u0410", None),  # This is the Cyrillic letter.
     ],
 )
 def test_a_reply_is_read_or_is_none(reply: str, choice: str | None) -> None:
@@ -110,7 +110,8 @@ def test_a_reply_is_read_or_is_none(reply: str, choice: str | None) -> None:
 
 
 def test_a_letter_between_delimiters_is_read() -> None:
-    # Apart, since the delimiters are a process's own and would stand in the test's name.
+    # This is a test of its own because the delimiters change with every process, and so would a
+    # test's name.
     assert parse_choice(isolate("a", "B")) == "B"
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a question, in Chroma's metadata and in a file's lines."""
+"""Test what is kept of a question, in Chroma's metadata and in the lines of a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from demur.exemplars.entries import (
 
 NOW = "2026-11-22T10:00:00+00:00"
 WHOLE = st.characters(exclude_categories=["Cs"])
-"""Any character that an encoding carries."""
+"""The characters that UTF-8 can encode."""
 TEXTS = st.text(WHOLE, min_size=1).filter(str.strip)
 CANDIDATES = st.builds(
     Candidate,
@@ -88,7 +88,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert (question, found.answer) == ("why \ufffd?", "so \ufffd")
 
 
-# --- What is none ---------------------------------------------------------------------------------
+# --- Values that are refused ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A store of exemplars as a file: all of it, or an error that names the line."""
+"""Test files of exemplar stores: a file is loaded completely, or an error names the line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: ExampleSt
     again = ExampleStore(embedding=Told("another"))
     assert again.load(str(tmp_path / name)) == 450
     assert list(again.entries()) == list(store.entries())
-    # Over what is there already, too.
+    # Loading also replaces what is in the store already.
     again.add("7 1 | q", ["7"], [99])
     again.load(tmp_path / name)
     assert list(again.entries()) == list(store.entries())
@@ -60,7 +60,8 @@ def test_scores_keep_their_scorer(tmp_path: Path) -> None:
     first = ExampleStore(embedding=Told(), scorer=scorer())
     first.add(QUESTION, ["0.2 no", "0.8 yes"])
     first.export(tmp_path / "x")
-    # With the same scorer, and with nobody, who may read.
+    # The scores count in a store with the same scorer, and in one without a scorer, which only
+    # reads.
     again = ExampleStore(embedding=Told(), scorer=scorer())
     reader = ExampleStore(embedding=Told())
     for store in (again, reader):
@@ -70,14 +71,14 @@ def test_scores_keep_their_scorer(tmp_path: Path) -> None:
     assert answers(again.add(QUESTION, ["0.9 surely"]))[0] == "0.9 surely"
     with pytest.raises(DemurError, match=r"another scorer count: .*graded.* open it with that"):
         reader.add(QUESTION, ["0.9 surely"], [0.9])
-    # An empty store takes them with their scorer, and has them scored anew.
+    # An empty store with another scorer takes the scores together with their scorer, and rescores.
     other = ExampleStore(embedding=Told(), scorer=scorer(contrary))
     other.load(tmp_path / "x")
     with pytest.raises(DemurError, match=r"call rescore\(\)"):
         other.nearest("0 1 | q", 1)
     other.rescore()
     assert other.nearest("0 1 | q", 1)[0].answer == "0.2 no"
-    # Where others count already it is refused.
+    # A store in which other scores count already refuses the file.
     taken = ExampleStore(embedding=Told())
     taken.add("q", ["a"], [1])
     message = r"in the collection .* the scores of given count, and in the file .* [0-9a-f]{12}"
@@ -113,7 +114,8 @@ def test_what_waits_to_be_scored_anew_is_loaded_where_its_scorer_counts_no_more(
     store.load(tmp_path / "x")
     with pytest.raises(KeyboardInterrupt):
         store.rescore(progress=interrupted)
-    store.add(QUESTION, ["0.9 surely"])  # another scorer's are known to be there
+    # The store knows now that another scorer's scores are there.
+    store.add(QUESTION, ["0.9 surely"])
     store.export(tmp_path / "y")
     before = list(store.entries())
     assert stale(store) == 1
@@ -163,7 +165,7 @@ def test_of_a_long_file_that_is_damaged_at_its_end_nothing_counts(
     with pytest.raises(ValueError, match="is damaged at line 302"):
         store.load(tmp_path / "x")
     assert len(store) == 0
-    # Nor whose scores count.
+    # The store has not kept whose scores count, either.
     assert store.add("q", ["a"], [1]).best is not None
 
 

@@ -63,7 +63,7 @@ def test_what_is_for_the_test_is_so_with_every_larger_share(
     assert in_test(question, large) >= in_test(question, small)
 
 
-# Without the dotless i, whose capital is that of the dotted one.
+# The dotless i is left out, because its capital is that of the dotted i.
 letters = st.text(st.characters(max_codepoint=0x17F, exclude_characters="\u0131"), min_size=1)
 
 
@@ -72,7 +72,7 @@ def test_variants_of_a_question_fall_on_one_side(
     question: str, cased: Callable[[str], str], form: Literal["NFC", "NFD", "NFKC", "NFKD"]
 ) -> None:
     variant = f"\t{unicodedata.normalize(form, cased(question))} \n"
-    # At 40 thresholds: at a single one, two other hashes would be on one side too.
+    # Many thresholds are tried, because two different hashes may agree on a single one.
     for at in range(1, 41):
         assert in_test(question, at / 41) is in_test(variant, at / 41)
 
@@ -208,7 +208,7 @@ def test_what_stands_there_stays_when_an_export_fails(
 
     def full(descriptor: int) -> None:
         calls.append(descriptor)
-        if len(calls) == 2:  # the first file is whole by then
+        if len(calls) == 2:  # The first file is complete by then.
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(jsonl, "os", SimpleNamespace(**{**vars(jsonl.os), "fsync": full}))
@@ -354,7 +354,7 @@ CHAT = (
     "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}</s>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
-"""A template that puts no marks around answers, as most have none."""
+"""A template that puts no marks around answers, like most templates."""
 
 
 def tiny_model(folder: Path, *, chat: bool) -> str:
@@ -405,11 +405,11 @@ OURS = {
     "num_train_epochs=10": "max_steps=3",
     "max_new_tokens=256": "max_new_tokens=8",
 }
-"""What the test has in place of what the page names."""
+"""The test's replacements for names on the page."""
 
 
 def recipe() -> list[str]:
-    """The page's code, a block each."""
+    """Return the blocks of the page's code."""
     text = DOC.read_text(encoding="utf-8")
     for theirs, ours in OURS.items():
         assert text.count(theirs) == 1, f"the page has {theirs} {text.count(theirs)} times"
@@ -444,7 +444,7 @@ def test_the_page_does_what_it_says(
     page = runpy.run_path("page.py", init_globals={"store": stored(), "tiny": tiny, "judge": judge})
     exported, trainer, verdicts = page["exported"], page["trainer"], page["verdicts"]
     assert exported.train + exported.test == len(QUESTIONS)
-    # What counts in the loss is the answer and the end, nothing of the question.
+    # The loss counts only the answer and the end, and nothing of the question.
     read_back = trainer.processing_class.decode
     for row in trainer.train_dataset:
         counted = [label for label in row["labels"] if label != -100]
@@ -457,7 +457,7 @@ def test_the_page_does_what_it_says(
     before, after = (load_file(Path(one) / "model.safetensors") for one in (tiny, "tuned"))
     assert before.keys() == after.keys()
     assert any(not before[key].equal(after[key]) for key in before)
-    # The judge that always says A sees nothing but the order, and so decides nothing.
+    # A judge that always says A shows only the effect of the order, so it decides nothing.
     assert len(page["prompts"]) == len(verdicts) == exported.test
     assert all(isinstance(one, str) for one in page["answers"]("tuned"))
     assert {one.reason for one in verdicts} <= {"inconsistent", "undetermined", "same"}

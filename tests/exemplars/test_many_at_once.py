@@ -1,4 +1,4 @@
-"""Many at once on one store: what is told as kept stays, whoever takes away beside it."""
+"""Test many users of one store at once: what is reported as kept stays, whatever others remove."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path
         seen.update(one.score for one in found)
 
     other.rescore(at_once=1, progress=read)
-    assert len(seen) == 3  # those of the first scorer, and the contrary's one of its own
+    # These are two scores of the first scorer, and one that only the other scorer gives.
+    assert len(seen) == 3
     for one in (first, other, reader):
         one.close()
 
@@ -106,7 +107,7 @@ for at in range(int(start), int(start) + int(count)):
 
 
 def adding(path: object, name: str, who: str, start: int, count: int) -> subprocess.Popen[str]:
-    """Another process that adds questions, and tells of each when it is kept."""
+    """Start another process that adds questions and prints each when it is kept."""
     command = [sys.executable, "-c", ADDING, str(path), name, who, str(start), str(count)]
     paths = {"PYTHONPATH": ":".join([str(TESTS), *filter(None, sys.path)])}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths)
@@ -114,7 +115,7 @@ def adding(path: object, name: str, who: str, start: int, count: int) -> subproc
 
 @pytest.mark.slow
 def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(server: str) -> None:
-    """Nor does who reads and removes beside them."""
+    """Test the same with a reader and remover beside the writers."""
     store = ExampleStore(server, collection="writers", embedding=Told(), scorer=scorer())
     writers = {who: adding(server, "writers", who, 100, 10) for who in ("ada", "bo")}
     while any(one.poll() is None for one in writers.values()):
@@ -149,7 +150,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     told = [process.stdout.readline().strip() for _ in range(5)]
-    time.sleep(random.uniform(0, 0.03))  # somewhere in the next one
+    time.sleep(random.uniform(0, 0.03))  # The kill comes somewhere in the next write.
     process.kill()
     rest = process.communicate()[0].splitlines(keepends=True)
     assert process.returncode == -signal.SIGKILL
@@ -161,7 +162,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     for question in told:
         assert answers(found[question]) == ["0.7 by ada too", "0.5 by ada"]
     assert {one.question for one in store.nearest("-1 0 | q", 9999)} == found.keys()
-    # Whoever goes on scores what is missing, and nothing else.
+    # A process that goes on scores only what is missing.
     store.add_many([(question, ["0.5 by ada", "0.7 by ada too"]) for question in told])
     assert graded.similarity.asked == 0
     store.close()

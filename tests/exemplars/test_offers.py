@@ -1,4 +1,4 @@
-"""What is offered to a store: read, checked, and held against what is known."""
+"""Test offers to a store: how they are read, checked and compared with what is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=4)
 
 
 def told(offer: Offer) -> dict[str, float | None]:
-    """Answers with their scores."""
+    """Return the offer's answers with their scores."""
     scores = offer.scores or {}
     return {answer: scores.get(answer) for answer in offer.answers}
 

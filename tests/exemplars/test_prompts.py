@@ -1,4 +1,4 @@
-"""The few-shot prompt as a chain uses it, and what the judge is shown."""
+"""Test the few-shot prompt as a chain uses it, and the judge's prompt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TROUBLE = (
 
 
 class Given(BaseExampleSelector):
-    """Gives these examples, and notes for what input and by which way it was asked."""
+    """Give these examples, and record the input of each call and whether it was asynchronous."""
 
     def __init__(self, *examples: tuple[str, str]) -> None:
         self.examples = [{"question": q, "answer": a, "more": "{x}"} for q, a in examples]
@@ -106,7 +106,7 @@ async def test_it_works_in_a_chain_and_pickled() -> None:
     assert await chain.abatch(asked) == ["4 read"] * 4
 
 
-# --- The judge's ---------------------------------------------------------------------------------
+# --- The judge's prompt --------------------------------------------------------------------------
 
 
 def test_the_judge_is_shown_question_and_answers_each_between_its_own_tags() -> None:

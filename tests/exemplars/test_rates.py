@@ -1,4 +1,4 @@
-"""Win rates: every verdict counted once."""
+"""Test win rates: every verdict is counted once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
     assert found.with_ties == (Share(6, 14), Share(6, 14), Share(2, 14))
     counts = found.inconsistent, found.unsure, found.same, found.undetermined
     assert counts == (3, 1, 2, 2)
-    # Of 16 choices in consistent verdicts half, all 6 of the inconsistent, 1 of 1, 0 of 2.
+    # "A" was chosen in half of the 16 choices of consistent verdicts, in all 6 of the inconsistent,
+    # in 1 of 1, and in 0 of 2.
     assert found.position_bias == Share(8 + 6 + 1, 16 + 6 + 1 + 2)
 
 

@@ -1,4 +1,4 @@
-"""How a candidate comes by its score, and what tells one scorer from another."""
+"""Test how a candidate gets its score, and what distinguishes one scorer from another."""
 
 from __future__ import annotations
 
@@ -109,5 +109,5 @@ def test_a_scorers_name_tells_what_its_scores_depend_on() -> None:
     names = {Scorer(one).name for one in others}
     assert len(names) == len(others)
     assert first.name not in names
-    # What decides no score: whether one passes.
+    # The threshold only decides what passes, so it does not change the name.
     assert Scorer(scorer(threshold=0.1)).name == first.name

@@ -1,4 +1,4 @@
-"""Which of what was found is shown: nearness, scores, and maximal marginal relevance."""
+"""Test which of the exemplars found are shown: nearness, scores, maximal marginal relevance."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from demur.exemplars.selection import Exemplar, check_limits, choose
 
 SHARE = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
-# Steps, so that some are equal.
+# Values in steps, so that some are equal.
 STEPS = st.integers(-4, 4).map(lambda step: step / 4)
 
 
 @st.composite
 def founds(draw: st.DrawFn) -> tuple[list[Exemplar], NDArray[np.float32]]:
-    """Questions that were found, and their vectors."""
+    """Draw exemplars that were found, and their vectors."""
     rows = draw(st.lists(st.tuples(STEPS, STEPS, STEPS, STEPS), max_size=9))
     found = [Exemplar(f"id{at}", f"q{at}", f"a{at}", row[0], row[1]) for at, row in enumerate(rows)]
     vectors = np.array([[row[2], row[3], 1.0] for row in rows], np.float32).reshape(-1, 3)
@@ -34,7 +34,7 @@ def worths(
     score_weight: float,
     diversity: float,
 ) -> dict[str, float]:
-    """What each that is not shown yet is worth by the letters of the definition, by its id."""
+    """Return by id the worth of each exemplar that is not shown yet, as the definition says."""
 
     def place(one: Exemplar) -> float:
         others = [other for other in found if other is not one]
@@ -63,7 +63,7 @@ def test_each_is_worth_most_of_those_that_are_left(
     chosen = choose(found, k, score_weight, diversity, vectors)
     for at, one in enumerate(chosen):
         left = worths(found, vectors.tolist(), chosen[:at], score_weight, diversity)
-        assert left[one.id] >= max(left.values()) - 1e-9  # but for rounding
+        assert left[one.id] >= max(left.values()) - 1e-9  # The tolerance is for rounding.
 
 
 @given(founds(), st.integers(1, 10), SHARE, SHARE, st.randoms())
@@ -105,7 +105,7 @@ def test_only_the_order_of_the_scores_counts_and_no_vectors_length(
     found, vectors = told
     warped = [Exemplar(f.id, f.question, f.answer, 7 * f.score**3 + 2, f.similarity) for f in found]
     ids = [one.id for one in choose(found, k, score_weight, diversity, vectors)]
-    # By a power of two: nothing is rounded.
+    # Scaling by powers of two rounds nothing.
     lengths = 2.0 ** np.arange(len(found), dtype=np.float32)[:, None]
     again = choose(warped, k, score_weight, diversity, vectors * lengths)
     assert [one.id for one in again] == ids
@@ -117,11 +117,11 @@ def test_diversity_prefers_what_is_not_shown_yet() -> None:
     vectors = np.array([[1, 0], [1, 0.01], [0, 1]], np.float32)
     assert [one.id for one in choose(found, 2)] == ["a", "b"]
     assert [one.id for one in choose(found, 2, 0.0, 0.5, vectors)] == ["a", "c"]
-    # Of equal ones the nearest, then the first by its id.
+    # Of equal exemplars, the nearest comes first, then the first by its id.
     same = [Exemplar(name, name, name, 0.0, 0.5) for name in "cab"]
     apart = np.eye(3, dtype=np.float32)
     assert [one.id for one in choose(same, 3, 0.5, 0.5, apart)] == ["a", "b", "c"]
-    # A vector without a direction is like nothing.
+    # A zero vector has no direction, so it is similar to nothing.
     empty = np.array([[1, 0], [0, 0], [0, 1]], np.float32)
     assert [one.id for one in choose(found, 3, 0.0, 0.5, empty)] == ["a", "b", "c"]
 

@@ -1,4 +1,4 @@
-"""The selector: what it chooses, and that it works unchanged in LangChain's few-shot prompts."""
+"""Test the selector: what it chooses, and that LangChain's few-shot prompts take it unchanged."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ TRAPS = [
 
 
 def filled(*offers: tuple[str, float]) -> ExampleStore:
-    """A store of questions, each with one answer of a score."""
+    """Return a store of questions, each with one answer that has this score."""
     store = ExampleStore(embedding=Told())
     store.add_many([(question, [f"to {question}"], [score]) for question, score in offers])
     return store
 
 
 def fan() -> ExampleStore:
-    """The q1 ... q9, ever farther from the question; the even ones have the better scores."""
+    """Return a store of q1 to q9, ever farther from the question; even ones have better scores."""
     return filled(*((f"1 {at / 10} | q{at}", at % 2 * -1.0) for at in range(1, 10)))
 
 
@@ -94,7 +94,7 @@ async def test_the_nearest_with_their_best_answers(mode: str) -> None:
     [
         ({"min_score": 0}, ["q2", "q4", "q6"]),
         ({"min_score": -1}, ["q1", "q2", "q3"]),
-        # cos(1, 0.35) = 0.944
+        # cos(1, 0.35) is 0.944.
         ({"max_similarity": 0.944}, ["q4", "q5", "q6"]),
         ({"max_similarity": 0.944, "min_score": 0}, ["q4", "q6", "q8"]),
         ({"score_weight": 1}, ["q2", "q4", "q6"]),
@@ -148,7 +148,8 @@ async def test_the_question_itself_and_what_reads_the_same_is_no_example(mode: s
 
 
 def test_the_order_is_the_same_whatever_came_first() -> None:
-    offers = [(f"1 {at // 3} | q{at}", 0.5) for at in range(30)]  # three of each vector
+    # There are three questions of each vector.
+    offers = [(f"1 {at // 3} | q{at}", 0.5) for at in range(30)]
     for options in ({}, {"score_weight": 0.5}, {"diversity": 0.5}, {"min_score": 0.5}):
         first, second = (
             FEWLExampleSelector(filled(*some), k=7, **options).select_examples(ASKED)
@@ -383,8 +384,8 @@ async def test_braces_survive_in_both_prompts(mode: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        ("f(x) = {x}", KeyError),  # taken for a variable that is missing
-        ("{", ValueError),  # taken for the beginning of one
+        ("f(x) = {x}", KeyError),  # The braces are taken for a missing variable.
+        ("{", ValueError),  # The brace is taken for the beginning of a variable.
         ("{0}", (ValueError, IndexError, KeyError)),
     ],
 )
@@ -396,13 +397,13 @@ def test_without_escaping_a_plain_prompt_breaks_on_braces(answer: str, error: An
 def test_without_escaping_a_plain_prompt_fills_braces_in() -> None:
     text = chain(plain(FEWLExampleSelector(trapped("{question}")))).invoke(ASKED)
     assert "A: 1 0 | new?\n" in text
-    # And a chat prompt would show doubled what is escaped.
+    # A chat prompt would show the escaped braces doubled.
     shown = chain(chat(FEWLExampleSelector(trapped("{x}"), escape_braces=True))).invoke(ASKED)
     assert "ai: {{x}}\n" in shown
 
 
 def test_jinja2_would_run_an_answer_as_a_template() -> None:
-    """Why `FewShotPromptTemplate(template_format="jinja2")` is not for stored answers."""
+    """Show why `FewShotPromptTemplate(template_format="jinja2")` is unsafe for stored answers."""
     pytest.importorskip("jinja2")
     secret = {"question": "1 0 | new?", "secret": "told to nobody"}
     prompts = {
@@ -417,7 +418,7 @@ def test_jinja2_would_run_an_answer_as_a_template() -> None:
         )
         for escape, answer in [(False, "{{ secret }}"), (True, "{secret}")]
     }
-    # escape_braces is for f-strings: here it makes a template of what was none.
+    # `escape_braces` is for f-strings. With jinja2, it even makes a template of a harmless text.
     for prompt in prompts.values():
         assert "A: told to nobody" in prompt.format(**secret)
 

@@ -1,4 +1,4 @@
-"""The store of exemplars over a real Chroma: in memory, in a folder, on a server, by a client."""
+"""Test the store of exemplars on a real Chroma: in memory, a folder, a server, or by a client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRANGE = "1 1 | was heißt \u200d👩\u200d🚀 {x} {{ y }} {% if %} \x00 \ud80
 
 
 async def add(mode: str, store: ExampleStore, *offer: Any, **options: Any) -> Entry:
-    """Add, and tell what is then kept of the question."""
+    """Add an offer, and return what is then kept of the question."""
     if mode == "sync":
         told = store.add(*offer, **options)
     else:
@@ -231,7 +231,7 @@ def test_limits_hold_and_the_search_is_widened_until_enough_fit(store: ExampleSt
     assert [one.question.split()[-1] for one in found] == ["q99", "q199", "q299", "q399", "q499"]
     assert len(store.nearest("1 0 | q", 99, min_score=1)) == 7
     assert store.nearest("1 0 | q", 5, min_score=1.5) == []
-    # cos(1, 0.5) = 0.894; the nearest below it.
+    # cos(1, 0.5) is 0.894; the results are the nearest below it.
     below = store.nearest("1 0 | q", 3, max_similarity=0.8944)
     assert [one.question.split()[-1] for one in below] == ["q351", "q352", "q353"]
     assert len(store.nearest("1 0 | q", 699)) == 699
@@ -289,7 +289,7 @@ def test_what_was_removed_can_be_added_again(store: ExampleStore) -> None:
     assert len(list(store.entries())) == 3
     store.remove("1 1 | 1")
     store.add("1 9 | 9", ["a"], [1])
-    # As many as before, and others.
+    # The store has as many questions as before, but others.
     assert sorted(one.question for one in store.entries()) == ["1 0 | 0", "1 2 | 2", "1 9 | 9"]
     store.add("1 1 | 1", ["b"], [1])
     assert best(store, "1 1 | 1") == "b"

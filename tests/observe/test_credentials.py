@@ -1,4 +1,4 @@
-"""Credentials in texts: found where one stands by rule, and prose is left alone."""
+"""Test that credentials are found in texts where a rule finds them, and that prose stays."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from demur.observe.credentials import SECRET, without_secrets
 _LETTERS = string.ascii_letters + string.digits
 PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B=\n-----END {0}PRIVATE KEY-----"
 
-# --- What goes ----------------------------------------------------------------------------------
+# --- What is removed ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        # As httpx and requests show their headers.
+        # Headers as httpx and requests show them.
         ("headers={'Authorization': 'Bearer swordfish'}", "{'Authorization': '[secret]'}"),
         ("Headers({'x-api-key': 'abc', 'accept': '*/*'})", "'[secret]', 'accept': '*/*'"),
         ("[(b'authorization', b'Bearer a1b2c3d4'), (b'x', b'y')]", "[secret]'), (b'x', b'y')]"),
@@ -44,7 +44,7 @@ PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B=\n-----END {0}
         (r'"password": "pa\"ss", "x"', '"password": "[secret]", "x"'),
         ("db: host=h user=u password=swordfish port=1", "password=[secret] port=1"),
         ("密钥是api_key=a1b2c3d4e5", "密钥是api_key=[secret]"),
-        # Addresses.
+        # Addresses with credentials.
         ("https://user:pw@host/x", "https://[secret]@host/x"),
         ("https://user:p@w@host/x", "https://[secret]@host/x"),
         ("postgres://app:p%40ss@db:5432/x", "postgres://[secret]@db:5432/x"),
@@ -53,7 +53,7 @@ PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B=\n-----END {0}
         ("https://h/x?page=2&api-key=swordfish#end", "&api-key=[secret]"),
         ("https://h/x?sv=2&sig=abc%2Fdefgh", "&sig=[secret]"),
         ("https://h/x?X-Amz-Signature=0123abcd&x=1", "X-Amz-Signature=[secret]&x=1"),
-        # What only a machine writes.
+        # Texts that only a machine writes.
         (f"see {PEM.format('')} there", "see [secret] there"),
         (f"see {PEM.format('OPENSSH ')} there", "see [secret] there"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIEvQ", "[secret]"),
@@ -127,7 +127,7 @@ _BETWEEN = st.sampled_from(
 def _prose(draw: st.DrawFn) -> str:
     words = draw(st.lists(st.tuples(_WORDS, _BETWEEN), max_size=40))
     text = "".join(part for pair in words for part in pair)
-    for scheme in ("Bearer", "bearer", "Basic", "basic"):  # that is a header
+    for scheme in ("Bearer", "bearer", "Basic", "basic"):  # With a scheme, this would be a header.
         text = text.replace(f"authorization: {scheme}", scheme)
     return text
 
@@ -211,5 +211,5 @@ def test_time_is_in_proportion_to_the_text(unit: str) -> None:
     text = (unit * 150_000)[:150_000]
     begin = time.process_time()
     without_secrets(text)
-    # Most take a fiftieth of a second. With a pattern that runs on it is five and more.
+    # Most take 20 ms; a pattern of quadratic time takes five seconds and more.
     assert time.process_time() - begin < 3

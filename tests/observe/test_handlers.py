@@ -1,4 +1,4 @@
-"""What handlers write down of a run: question, contexts, answer, and what evaluators find."""
+"""Test what handlers record of a run: question, contexts, answer, and evaluations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_question_contexts_and_answer_of_a_run(mode: str) -> None:
     assert record.name == "tower"
     assert record.tags == ("shop",)
     assert record.metadata["user"] == 7
-    assert record.usage.calls == 3  # the chain's one, and what the evaluator says
+    assert record.usage.calls == 3  # One call is the chain's; the evaluator reports the others.
     assert record.usage.input_tokens == 30
     assert record.seconds >= 0
     assert Record.model_validate_json(record.as_json()) == record
@@ -128,7 +128,7 @@ def test_an_answer_that_cannot_be_found_is_undetermined(
 
 
 def test_what_was_said_is_kept_as_it_was() -> None:
-    """A caller may do with the output what it likes, while the answer still waits."""
+    """Let a caller change the output while the answer still waits to be judged."""
     go = threading.Event()
 
     def slow(sample: Sample) -> Evaluation:
@@ -210,7 +210,7 @@ def test_what_it_cannot_use_is_refused_by_name() -> None:
 @pytest.mark.parametrize("form", ["function", "bound", "sequence"])
 @pytest.mark.parametrize("mode", [*MODES, "a loop that ends"])
 def test_an_evaluator_that_is_only_asynchronous(mode: str, form: str) -> None:
-    """Also in a thread: the handler's own, or one that goes on for a loop that is over."""
+    """Run also in a thread: the handler's own, or one that goes on after its loop has ended."""
 
     async def judge(sample: Sample) -> Evaluation:
         await asyncio.sleep(0.01)
@@ -266,7 +266,7 @@ def test_without_evaluators_only_guards_are_recorded() -> None:
 
 
 def test_the_evaluators_runs_are_not_taken_for_chains() -> None:
-    """Though the handler hears them, as one that is registered for everything does."""
+    """Ignore these runs, although a handler that is registered globally hears them too."""
 
     def heard(sample: Sample) -> Evaluation:
         inner = RunnableLambda(echo)

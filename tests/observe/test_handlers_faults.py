@@ -1,4 +1,4 @@
-"""Chains that fail, are left, or run in crowds: every answer once, at its run, no state left."""
+"""Test chains that fail, are left, or run in crowds: every answer is recorded once, at its run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_chain_that_raises_leaves_nothing_behind(mode: str) -> None:
         run(mode, chain, "q", handler)
     deadline = time.monotonic() + 10
     while not nothing_left(handler) and time.monotonic() < deadline:
-        time.sleep(0.01)  # the other branch goes on for a while
+        time.sleep(0.01)  # The other branch goes on for a while.
     assert nothing_left(handler)
     assert not records.all
     assert handler.counts.unanswered == 1
@@ -68,7 +68,8 @@ def test_a_stream_that_is_closed_early() -> None:
     assert next(stream) == "answer "
     stream.close()  # type: ignore[attr-defined]  # it is a generator
     handler.flush(30)
-    assert records.one.answer == "a good "  # LangChain does not tell what was read last
+    # LangChain does not report the chunk that was read last.
+    assert records.one.answer == "a good "
     stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
     next(stream)
     stream.close()  # type: ignore[attr-defined]  # it is a generator
@@ -111,7 +112,7 @@ async def test_an_async_stream_that_is_left() -> None:
     await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
     await asyncio.to_thread(handler.flush, 30)
     assert nothing_left(handler)
-    assert not records.all  # LangChain tells that as an error
+    assert not records.all  # LangChain reports this as an error.
     assert handler.counts.unanswered == 1
 
 
@@ -128,7 +129,7 @@ def test_what_goes_on_after_the_end_is_no_run_of_its_own() -> None:
 
     def answer(_: Any, config: Any) -> str:
         threading.Thread(target=left_behind, args=(config,)).start()
-        time.sleep(0.05)  # until the thread's run has begun
+        time.sleep(0.05)  # By then, the thread's run has begun.
         return "good"
 
     handler, records = handler_for(echo)
@@ -251,7 +252,7 @@ def test_an_evaluator_that_is_none() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "tasks"])
 def test_every_score_belongs_to_its_run(kind: str) -> None:
-    """Nested, parallel, streamed and failing chains, many at a time, with slow evaluators."""
+    """Run nested, parallel, streamed and failing chains at once, with slow evaluators."""
     dice = random.Random(1)
 
     def judge(sample: Sample) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Which runs handlers take: by name, by tag, a share of them; and those with guards inside."""
+"""Test which runs handlers take: by name, by tag, by share, and runs with guards inside."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_runs_by_name_and_by_tag() -> None:
 
 def test_of_runs_with_the_tag_only_the_outermost() -> None:
     handler, records = handler_for(echo, tags="wanted")
-    run("invoke", rag(), "q", handler, tags=["wanted"])  # LangChain gives it to all inside
+    # LangChain passes the tag to all inner runs.
+    run("invoke", rag(), "q", handler, tags=["wanted"])
     assert records.one.id == records.one.root
 
 
@@ -150,7 +151,7 @@ def test_what_takes_the_place_of_a_guard_that_failed_is_scored(mode: str) -> Non
     judged, scored = sorted(records.all, key=lambda record: record.answer)
     assert (judged.answer, judged.outcome) == ("bad", "blocked")
     assert scored.evaluations[0].explanation == f"q|good|{[Library().texts[0]]}"
-    # LangChain gives the runs inside a fallback no parent.
+    # LangChain gives no parent to the runs inside a fallback.
     assert judged.root == scored.root == scored.id
     assert (handler.counts.runs, handler.counts.unanswered) == (1, 0)
     assert nothing_left(handler)

@@ -1,4 +1,4 @@
-"""What a run says, by what went in and what came out: the question of this turn, and its answer."""
+"""Test what is read from a run's input and output: the question of this turn, and its answer."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ turns = st.lists(
 
 @given(turns)
 def test_the_answer_is_of_the_turn_of_the_question(turns: list[tuple[str, ...]]) -> None:
-    """Whatever was said before: it answers another question."""
+    """Ignore what was said before, because it answers another question."""
     messages: list[BaseMessage] = []
     for number, turn in enumerate(turns):
         messages.append(HumanMessage(f"q{number}"))

@@ -1,4 +1,4 @@
-"""From the chain to the file: nothing that was acknowledged is lost, whatever ends the process."""
+"""Test that no acknowledged record is lost on the way to its file, however a process ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def program(body: str) -> str:
 
 
 def questions(path: Path) -> list[str]:
-    """What was asked, by the file."""
+    """Return the questions that the file holds."""
     if path.suffix == ".jsonl":
         lines = path.read_bytes().splitlines()
         whole = [line for line in lines if line.endswith(b"}")]
@@ -61,7 +61,7 @@ def questions(path: Path) -> list[str]:
 
 
 def findings(path: Path) -> list[str]:
-    """What was found, by a file of lines."""
+    """Return the findings in a file of JSON lines."""
     found = map(Record.model_validate_json, path.read_bytes().splitlines())
     return [record.evaluations[0].finding for record in found]
 
@@ -137,7 +137,7 @@ def test_at_a_clean_end_all_is_written(end: str, tmp_path: Path) -> None:
 def test_an_evaluator_that_needs_a_pool_at_the_end_is_undetermined_and_recorded(
     tmp_path: Path,
 ) -> None:
-    """Python has shut all pools by then. `close` at the script's end comes before."""
+    """Record the answers, although Python has shut all pools by then; `close` comes before that."""
     path = tmp_path / "scores.jsonl"
     body = """
         def pooled(sample):
@@ -200,7 +200,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, tmp_path: Path)
     found = questions(path)
     assert {*map(str, range(acknowledged))} <= {*found}
     assert len(found) == len({*found})
-    # And the next process goes on in the same file.
+    # The next process goes on in the same file.
     ended(ENDS["the script's end"], path)
     assert len(questions(path)) == len(found) + 40
 
@@ -208,7 +208,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_processes_that_fork_record_what_is_theirs(tmp_path: Path) -> None:
-    """As a server does that sets up before it forks its workers."""
+    """Fork as a server does that is set up before its workers are forked."""
     path = tmp_path / "scores.sqlite"
     body = """
         handler = ScoreCallbackHandler(judge, sink=path)
@@ -252,8 +252,8 @@ def test_thousands_of_runs_and_an_evaluator_that_cannot_keep_up() -> None:
         chain.invoke(str(at), config)
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # An answer is 4 kB at least, and 104 of them are all that there is room for. Ids of runs that
-    # are over are known for a while.
+    # An answer has at least 4 kB, and there is room for 104 answers. The ids of ended runs are kept
+    # for a while.
     assert (after - before) / 2**20 < 4
     counts = handler.counts
     assert counts.runs == 3_000
@@ -487,7 +487,7 @@ def test_what_a_run_was_lost_by_is_told_without_its_words(
 
 
 class Held:
-    """An evaluator that waits until it may go on, and how many answers it has judged."""
+    """Judge answers, but wait until `go` is set; count how many are judged at once."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -575,7 +575,7 @@ def test_block_waits_for_room_and_drops_nothing(mode: str, held: Held) -> None:
             *(echoing.ainvoke(str(at), {"callbacks": [handler]}) for at in range(10))
         )
         await ticking
-        assert ticks > 10  # the loop went on while chains waited
+        assert ticks > 10  # The loop went on while chains waited.
 
     def offer() -> None:
         if mode == "ainvoke":
@@ -632,7 +632,7 @@ def test_when_no_thread_can_be_started_the_next_to_come_tries_again(
 
 @pytest.mark.slow
 def test_an_asynchronous_client_of_the_evaluators_own_serves_all_its_answers() -> None:
-    """It belongs to the loop in which it was first used, and there is one for all of them."""
+    """Use one client for all answers; it belongs to the loop in which it was first used."""
     import httpx
 
     from support.openai_server import Answer, openai_server

@@ -1,4 +1,4 @@
-"""redaction: no credential in any record, and texts only as far as the caller lets them."""
+"""Test redaction: no record has a credential, and texts only as far as the caller allows."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ REDACTS: tuple[Redact, ...] = (None, "remove", "hash", str.upper)
 
 # --- Every field of every schema ----------------------------------------------------------------
 
-# What is kept of a record when texts go. Whoever adds to this says that the field holds no text
-# under judgement.
+# The fields that stay when texts are removed. If you add a field here, you say that it holds no
+# text under judgement.
 KEPT = {
     *("id", "root", "name", "model", "response", "trace_id", "span_id"),
     "attempts.recovery",
@@ -51,7 +51,7 @@ KEPT = {
 
 
 class _Filled:
-    """A record made from the schema, with a text of its own in every place for one."""
+    """Build a record from the schema, with a distinct text in every place for a text."""
 
     def __init__(self) -> None:
         self.schema = Record.model_json_schema()
@@ -86,12 +86,13 @@ class _Filled:
             return {"Entailment": 1.0}
         if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
             return {"one": self._value(schema["additionalProperties"], path)}
-        # Anything, as in metadata and details: names that are kept elsewhere are not here.
+        # Metadata and details take any value. Their names must be removed here, although they are
+        # kept elsewhere.
         text = self.texts.setdefault(name := ".".join(path), f"what is said at {name} by us")
         return {"name": text, "id": text, "label": [text, {"model": text}], text: 1, "n": 2.5}
 
     def _both(self, evaluation: dict[str, Any]) -> list[dict[str, Any]]:
-        """A determined and an undetermined one, since no evaluation has all fields."""
+        """Return a determined and an undetermined evaluation, since none has all fields."""
         nothing = dict.fromkeys(("score", "label", "passed"))
         return [{**evaluation, "error": None}, {**evaluation, **nothing}]
 
@@ -130,7 +131,7 @@ def test_numbers_labels_and_offsets_stay() -> None:
 
 
 def _fingerprinted() -> dict[str, dict[str, str]]:
-    """What evaluators tell of themselves, by class: names, digits and hashes of weights."""
+    """Return the fingerprints of evaluators: names, digits and hashes of weights."""
     chat = ChatOpenAI(model="gpt-4o-mini", api_key="sk-hush", base_url="http://me:hush@here/v1")
     weighed = Similarity(len, "w", f"cosine:MiniLM {MINILM.sha256}")  # type: ignore[arg-type]  # not called
     joint, qg = RefChecker(chat), ReverseValidation(chat, entity=str.strip)  # type: ignore[arg-type]  # not called
@@ -175,7 +176,7 @@ def test_tags_and_keys_stay_where_they_are_names() -> None:
     kept = redaction("remove")(record)
     removed = "[removed: {} characters]"
     assert kept.tags == ("prod", "seq:step:1", removed.format(20), removed.format(16))
-    # Two that became the same are both there.
+    # Both keys are kept, although they became equal.
     assert kept.metadata == {
         "user": removed.format(4),
         removed.format(14): 1,
@@ -288,7 +289,7 @@ TOLD = (
 
 
 def _planted() -> Record:
-    """A record with credentials in every place where a text can stand."""
+    """Return a record with credentials in every place where a text can be."""
     document = Document(page_content=f"text {TOLD}", metadata=NESTED, id=f"id {OF_AN_ID}")
     place = Span(start=0, end=4)
     evidence = Evidence(context=0, span=place, text=TOLD, label="Contradiction")
@@ -380,7 +381,7 @@ def test_what_is_no_credential_stays_beside_them() -> None:
     assert not kept.redacted
 
 
-_FINITE = st.floats(allow_nan=False, allow_infinity=False, width=16)  # JSON has no others
+_FINITE = st.floats(allow_nan=False, allow_infinity=False, width=16)  # JSON has no other numbers.
 _PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | _FINITE
     | st.text(max_size=20),

@@ -1,4 +1,4 @@
-"""Which run an event belongs to, when ids come again, parents are gone, and people are asked."""
+"""Test which run an event belongs to, with repeated ids, lost parents and interrupts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_begins_after_the_run_around_it_is_none_of_its_own(runs: Runs) -> N
     root = begin(runs)
     step = begin(runs, root)
     runs.end(step, "x")
-    late = begin(runs, step)  # as of a thread that the step has started
+    late = begin(runs, step)  # This is how a thread begins a run that the step has started.
     assert runs.end(late, "late") is None
     assert runs.end(root, "good") is not None
     assert runs.end(begin(runs, step), "later") is None
@@ -108,7 +108,7 @@ def test_metadata_that_json_cannot_hold_is_left_out(runs: Runs) -> None:
 
 
 def test_a_graph_that_asks_a_person_has_not_answered(runs: Runs) -> None:
-    """It ends as others do, with the answer to the question before."""
+    """Count no answer, although the graph ends with the answer to the previous question."""
 
     class GraphInterrupt(Exception):  # noqa: N818  # as langgraph names it
         pass
@@ -119,20 +119,21 @@ def test_a_graph_that_asks_a_person_has_not_answered(runs: Runs) -> None:
     graph = begin(runs)
     inner = begin(runs, begin(runs, graph))
     assert runs.fail(inner, NodeInterrupt()) is None
-    assert runs.end(graph, {"answer": "old"}) is not None  # which caught it inside
+    assert runs.end(graph, {"answer": "old"}) is not None  # The graph caught the interrupt itself.
     graph = begin(runs)
     assert runs.fail(begin(runs, graph), GraphInterrupt()) is None
     assert runs.end(graph, {"answer": "old"}) is None
     assert runs.tally.unanswered == 1
     graph = begin(runs)
-    assert runs.fail(begin(runs, graph), ValueError()) is None  # as before a fallback
+    # This is how a run fails before its fallback.
+    assert runs.fail(begin(runs, graph), ValueError()) is None
     assert runs.end(graph, {"answer": "new"}) is not None
 
 
 def test_a_process_that_was_forked_begins_anew(runs: Runs) -> None:
     root = begin(runs)
     inside = begin(runs, root)
-    runs._lock.acquire()  # as another thread may have, when it forks
+    runs._lock.acquire()  # Another thread may hold the lock when a process forks.
     runs.reset()
     assert not len(runs)
     done = threading.Thread(target=lambda: runs.end(begin(runs, inside), "x"), daemon=True)
@@ -146,7 +147,7 @@ def test_a_process_that_was_forked_begins_anew(runs: Runs) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["runs", "backlog"])
 def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
-    """Also when its handler is at work in the same thread."""
+    """Let the stream end even while its handler works in the same thread."""
 
     def words(_: Iterator[Any]) -> Iterator[str]:
         yield from ("good", "b", "c")

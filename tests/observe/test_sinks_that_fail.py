@@ -1,4 +1,4 @@
-"""Sinks of all kinds, those that fail too: each record is in the sink, or in a file beside it."""
+"""Test all kinds of sinks, also failing ones: each record is in the sink or in a file beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWER = "The Danube is good, and 2,850 kilometres long."
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The system's folder for temporary files."""
+    """Give the test its own folder for the system's temporary files."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -35,7 +35,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What was logged since the last time, by level."""
+    """Return a function that gives the messages since its last call, with their levels."""
     caplog.set_level(logging.DEBUG, "demur")
 
     def told() -> list[str]:
@@ -47,7 +47,7 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 def answered(handler: ScoreCallbackHandler, *questions: str) -> RunCounts:
-    """Have a chain answer questions, and what became of it."""
+    """Have a chain answer questions, and return the handler's counts."""
     chain: Runnable[Any, Any] = RunnableLambda(lambda question: ANSWER)
     for question in questions:
         chain.invoke(question, {"callbacks": [handler]})
@@ -60,12 +60,12 @@ def handler_of(sink: Any, **options: Any) -> ScoreCallbackHandler:
 
 
 def asked(path: Path) -> list[str | None]:
-    """The questions of the records in a file of lines."""
+    """Return the questions of the records in a file of JSON lines."""
     return [Record.model_validate_json(line).question for line in path.read_bytes().splitlines()]
 
 
 class Moody(Sink):
-    """Takes records while it is `up`."""
+    """Take records while `up` is true, and else raise an error."""
 
     def __init__(self, up: bool = True, error: BaseException | None = None) -> None:
         self.up, self.error = up, error or OSError(28, "No space left on device")
@@ -92,7 +92,7 @@ class Moody(Sink):
 
 
 class Bare:
-    """With `write`, and nothing that says that it is a sink."""
+    """Offer `write`, and nothing else that marks a sink."""
 
     __slots__ = ("taken",)
 
@@ -105,7 +105,7 @@ class Bare:
 
 
 class Buffering:
-    """With all three, asynchronous, and with a lock that belongs to the loop it was used in."""
+    """Offer all three methods, asynchronous, and record the loops in which they run."""
 
     def __init__(self) -> None:
         self.taken: list[str | None] = []
@@ -171,7 +171,7 @@ def test_a_sink_is_asked_by_one_thread_at_a_time() -> None:
 def test_a_path_is_known_by_its_end(tmp_path: Path, name: str, made: Any) -> None:
     path = tmp_path / name
     answered(handler_of(path), "1")
-    made(path)  # another sink of that kind opens it
+    made(path)  # Another sink of the same kind opens the file.
     assert path.read_bytes().startswith(b"SQLite format 3" if made is SQLSink else b"{")
 
 
@@ -244,7 +244,7 @@ def test_what_a_sink_does_not_take_is_in_a_file_and_is_told_once(
     assert moody.taken == ["4"]
     moody.up = False
     answered(handler, "5")
-    assert len(said()) == 1  # of another time
+    assert len(said()) == 1  # This message is about the new failure.
 
 
 def test_while_a_sink_is_down_it_is_asked_once_a_record() -> None:

@@ -1,4 +1,4 @@
-"""current_span_ids: the span that is current, at next to no cost."""
+"""Test `current_span_ids`, which gives the current span at almost no cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as JSON, whatever is in them."""
+"""Test that records become JSON, whatever they hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demur.observe import Record
 from demur.observe.writing import _plain
 from support import records
 
-_any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+_any_text = st.text(st.characters(exclude_categories=()))  # This includes lone surrogates.
 
 
 def with_metadata(**metadata: Any) -> Record:

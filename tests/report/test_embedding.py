@@ -1,4 +1,4 @@
-"""What stands inside a page's script elements: it comes back as it was, and cannot leave them."""
+"""Test values in a page's script elements: they come back unchanged, and cannot leave them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_data_has_no_lone_surrogate_and_no_nan() -> None:
 def test_packed_texts_come_back(values: list[str]) -> None:
     text = packed(values)
     assert json.loads(gzip.decompress(base64.b64decode(text))) == values
-    assert packed(values) == text  # the same page for the same log
+    assert packed(values) == text  # The same log gives the same page.
     assert b"<" not in text
 
 

@@ -1,4 +1,4 @@
-"""Figures: what is drawn is what there is, whatever the scores are."""
+"""Test figures: they draw exactly the given data, whatever the scores are."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _number(cell: str) -> int:
 
 
 def _values(chart: Chart, mark: str) -> list[dict[str, Any]]:
-    """What marks of one kind are drawn of."""
+    """Return the values that marks of one kind are drawn from."""
     assert chart.picture is not None
-    as_data(chart.picture)  # finite
+    as_data(chart.picture)  # This asserts that all values are finite.
     layers = [one for one in chart.picture["layer"] if one["mark"]["type"] == mark]
     return [value for one in layers for value in one["data"]["values"]]
 
@@ -67,7 +67,7 @@ def test_every_score_is_in_one_bin_under_its_label(given: list[tuple[float, bool
         if min(scores.values) >= 0 and max(scores.values) <= 1:
             for bar in drawn:
                 assert bar["y"] == sum(bar["x"] <= one < bar["x2"] for one in mine)
-            bins = BINS + (max(scores.values) == 1)  # of 1, one of its own
+            bins = BINS + (max(scores.values) == 1)  # A score of 1 has a bin of its own.
             assert len(chart.rows) == bins
             assert (chart.rows[-1][0] == "1") == (bins > BINS)
     for row in chart.rows:
@@ -140,7 +140,7 @@ def _both(draw: Any) -> tuple[list[float], list[bool]]:
 def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool]]) -> None:
     curve, binned = roc(*given), reliability(*given)
     chart = roc_curve(curve)
-    line = _values(chart, "line")[2:]  # after the diagonal
+    line = _values(chart, "line")[2:]  # The first two points are the diagonal.
     assert _column(line, "y") == curve.true_positive_rate.tolist()
     assert _column(line, "x") == curve.false_positive_rate.tolist()
     assert f"{curve.auc:.2f}" in chart.caption
@@ -150,7 +150,7 @@ def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool
     for bar in _values(chart, "errorbar"):
         assert 0 <= bar["low"] <= bar["y"] + 1e-9
         assert bar["y"] - 1e-9 <= bar["high"] <= 1
-    # Only a score that is a share could be a probability.
+    # Only a score that is a share can be a probability.
     diagonal = len(_values(chart, "line")) > len(points)
     assert diagonal == (binned.binning == "equal-width")
     assert ("probability" in chart.caption) == (binned.binning == "equal-width")

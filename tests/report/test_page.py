@@ -1,4 +1,4 @@
-"""The page as a file: what it holds, what it cannot hold, and when it is written at all."""
+"""Test the page as a file: what it holds, what it cannot hold, and when it is written."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from support.records import undetermined as undecided
 
 
 class Page(HTMLParser):
-    """What a browser would find in a page."""
+    """Parse a page as a browser would."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(convert_charrefs=True)
@@ -123,7 +123,7 @@ def test_every_run_is_in_it_with_its_details(form: str, tmp_path: Path, request:
 
 
 def _adds_up(page: Page, rows: dict[str, Any], totals: Totals) -> None:
-    """The rows come to what `demur log summary` says of the log."""
+    """Assert that the rows add up to what `demur log summary` says of the log."""
     names = re.findall(r'<h3 id="evaluator-\d+">(.*?)</h3>', page.text, re.DOTALL)
     groups = {str(escape(harmless(one.evaluator))): one for one in totals.groups}
     assert len(names) == len(groups) == len(rows["scores"])
@@ -160,7 +160,7 @@ def test_what_is_wrong_is_counted_by_kind_and_category(write: Any) -> None:
         scored(found(), at=3),
         run(attempt(nothing_to_check(), verdict="failed"), at=4),
         run(attempt(undecided()), at=5),
-        guarded(found(), failed(Failure.MISMATCH), at=6),  # of the first answer only
+        guarded(found(), failed(Failure.MISMATCH), at=6),  # Only the first answer has this failure.
         scored(failed(Failure.OTHER), at=7),
     ]
     page, _ = write(runs)
@@ -183,7 +183,7 @@ def test_what_is_wrong_is_counted_by_kind_and_category(write: Any) -> None:
 
 
 def _table(page: Page, caption: str) -> list[list[str]]:
-    """The cells of a table's body."""
+    """Return the cells of a table's body."""
     (body,) = re.findall(rf">{caption}</caption>.*?<tbody>(.*?)</tbody>", page.text, re.DOTALL)
     rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
@@ -283,7 +283,7 @@ def test_a_threshold_is_marked_where_it_belongs(write: Any) -> None:
     assert "does not say which evaluator" in page.said
 
 
-# -- what there may be little of -------------------------------------------------------------------
+# -- small logs ------------------------------------------------------------------------------------
 
 
 def test_an_empty_log_is_a_report_that_says_so(write: Any) -> None:
@@ -338,7 +338,7 @@ def test_a_run_that_is_damaged_in_a_database_is_left_out(tmp_path: Path) -> None
         for last, rows in ((None, 4), (3, 2)):
             written = write_report(log, tmp_path / "a.html", last=last)
             assert (written.rows, len(written.damaged)) == (rows, 1)
-            # The sums are of the columns, which are whole.
+            # The totals are computed from the columns, which are intact.
             assert f"{rows + 1} runs" in Page(tmp_path / "a.html").said
 
 

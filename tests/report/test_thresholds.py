@@ -1,4 +1,4 @@
-"""What the slider says: counted anew, answer by answer."""
+"""Test the slider's figures, which are recounted answer by answer."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_slider_begins_where_the_evaluator_drew_the_line() -> None:
     assert "itself drew the line" in told.note
     mixed = _tell(judged, findings=["passed", "failed", "passed"]).slider
     assert mixed is not None
-    assert "a tenth" in mixed.note  # labels of one kind: no F1
+    assert "a tenth" in mixed.note  # All labels are of one kind, so there is no F1.
     both = _tell([(0.2, True), (0.5, False)]).slider
     assert both is not None
     assert both.points["thresholds"][both.start] == 0.5
@@ -220,7 +220,7 @@ def test_answers_that_state_nothing_are_counted_as_the_guard_treats_them(on_abst
     (roc,) = [chart for chart in told.charts if chart.key == "roc"]
     assert [row[0] for row in roc.rows].count("none") == 1
     assert "they are one end" in roc.caption
-    # Without a threshold they pass, as a guard lets them.
+    # Without a threshold, they pass, as a guard passes them.
     alone = _tell(judged, findings).slider
     assert alone is not None
     assert alone.points["passed"] == [6, 5, 4, 3]

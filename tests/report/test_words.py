@@ -1,4 +1,4 @@
-"""Numbers in words: a threshold in few digits is still that threshold."""
+"""Test numbers in words: a threshold in few digits is still the same threshold."""
 
 from __future__ import annotations
 

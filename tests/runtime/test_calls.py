@@ -1,4 +1,4 @@
-"""Every call: outcomes, usage, retries, deadlines, slots, sharing, caches. Over real HTTP."""
+"""Test every call over real HTTP: outcomes, usage, retries, deadlines, slots, sharing, caches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
 
 
 def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
-    """A server's script that answers only when `count` requests are there at a time."""
+    """Return a server's script that answers only once `count` requests are there together."""
     barrier = threading.Barrier(count)
 
     def script(request: dict[str, Any], number: int) -> Answer:
@@ -61,7 +61,7 @@ def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
 
 @pytest.fixture(params=["sync", "async"])
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Makes calls, in threads or in an event loop."""
+    """Return a function that makes calls, in threads or in an event loop."""
     loop = asyncio.new_event_loop()
 
     def sync(
@@ -232,7 +232,7 @@ def test_one_who_is_patient_does_not_get_the_failure_of_one_who_is_not() -> None
 
     def script(request: dict[str, Any], number: int) -> Answer:
         if number < 2:
-            barrier.wait(timeout=60)  # until both are in flight
+            barrier.wait(timeout=60)  # Both requests are then in flight.
             return Answer(status=500)
         return Answer("fine")
 
@@ -415,7 +415,7 @@ def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
             assert server.most_at_once == limit
 
 
-# --- What is no failure ------------------------------------------------------------------------
+# --- Exceptions that are not failures ----------------------------------------------------------
 
 
 def test_an_interrupt_of_langgraph_passes_through(run: Run) -> None:
@@ -434,4 +434,4 @@ def test_an_interrupt_of_langgraph_passes_through(run: Run) -> None:
         assert raised.value is interrupt
         with pytest.raises(errors.GraphInterrupt):
             run(RunnableCall(RunnableLambda(str), "x", "stage"), call)
-    assert asked == 4 * ["stop"]  # and is not tried again
+    assert asked == 4 * ["stop"]  # The call is not tried again.

@@ -1,4 +1,4 @@
-"""Budgets count by the model's own tokenizer where one is at hand, and never wait for one."""
+"""Test that budgets count with a local tokenizer of the model, and never wait for one."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_a_tokenizer_that_the_user_gave_counts() -> None:
 
 
 class Service(FakeListChatModel):
-    """Counts as ChatGoogleGenerativeAI does, by a request."""
+    """Count by a request, as ChatGoogleGenerativeAI does."""
 
     def get_num_tokens(self, text: str) -> int:
         pytest.fail("the service was asked")
 
 
 class PassesOn(FakeListChatModel):
-    """Counts as ChatBedrock may, for models that are not Anthropic's: by LangChain's default."""
+    """Count by LangChain's default, as ChatBedrock does for models that are not Anthropic's."""
 
     def get_token_ids(self, text: str) -> list[int]:
         pytest.fail("LangChain's default was asked")
@@ -81,7 +81,7 @@ def test_openais_tables_count_where_they_are_at_hand(openai: Any) -> None:
     )
     tiktoken.registry.ENCODINGS["o200k_base"] = table
     assert prompt_tokens(openai("gpt-4o"), ASKED) == (len(TEXT), False)
-    assert prompt_tokens(openai("llama-3"), ASKED) == ESTIMATE  # another's model
+    assert prompt_tokens(openai("llama-3"), ASKED) == ESTIMATE  # The model is another provider's.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A request that is made a second time: one reply, both counted, nothing left. Over real HTTP."""
+"""Test requests that are made twice, over real HTTP: one reply counts, both are paid for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
 
 @pytest.fixture(params=["sync", "async"])
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Makes calls, in threads or in an event loop."""
+    """Return a function that makes calls, in threads or in an event loop."""
     loop = asyncio.new_event_loop()
 
     def sync(*calls: Any, policy: CallPolicy = HEDGED) -> Sequence[Outcome[Any]]:
@@ -161,7 +161,8 @@ def test_of_many_slow_requests_few_are_made_twice(run: Run) -> None:
     with openai_server([Answer("x", delay=4 * AFTER)]) as server:
         model = server.model()
         outcomes = run(*(chat(model, str(at)) for at in range(40)))
-        assert 50 <= len(server.requests) <= 54  # ten at first, and one for every ten
+        # There are ten extra requests at first, and one more for every ten.
+        assert 50 <= len(server.requests) <= 54
         assert sum(outcome.usage.calls for outcome in outcomes) == len(server.requests)
 
 
@@ -229,7 +230,7 @@ async def test_cancelling_ends_both() -> None:
 
 
 def test_no_label_is_of_both() -> None:
-    """Two replies that differ: what the evaluator says is what the first one to come says."""
+    """Take all labels from the reply that comes first, and none from the other."""
 
     def script(request: dict[str, Any], number: int) -> Answer:
         labels = ("Entailment", "Contradiction") if number else ("Contradiction", "Entailment")

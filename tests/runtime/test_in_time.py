@@ -1,4 +1,4 @@
-"""What a scope's time bounds: requests, their pauses, their slots, and work that knows no limit."""
+"""Test what a scope's time bounds: requests, pauses, slots, and work without a limit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
 
 @pytest.fixture
 def free() -> Iterator[threading.Event]:
-    """Ends what hangs."""
+    """Give an event that is set at the end of the test, to release hanging work."""
     event = threading.Event()
     yield event
     event.set()
@@ -49,7 +49,7 @@ def free() -> Iterator[threading.Event]:
 
 @pytest.fixture(params=["sync", "async"])
 def run(request: pytest.FixtureRequest, free: threading.Event) -> Run:
-    """Makes calls that have little time, in threads or in an event loop."""
+    """Return a function that makes calls with little time, in threads or in an event loop."""
 
     def made(
         *calls: Any, policy: CallPolicy | None = None, seconds: float = TIME
@@ -58,7 +58,7 @@ def run(request: pytest.FixtureRequest, free: threading.Event) -> Run:
             try:
                 return (await adrive(_steps(calls), {}, policy))[0]
             finally:
-                free.set()  # the loop's own threads hold up its end
+                free.set()  # The loop cannot end before its threads do.
 
         began = time.monotonic()
         with within_scope(Scope().ending_within(seconds)):
@@ -146,7 +146,7 @@ def test_a_slot_is_waited_for_no_longer(taken_by: str, free: threading.Event) ->
         first.join(PATIENCE)
     assert outcome.cause == "all slots for requests to the model were taken until the time was up"
     assert (outcome.usage.calls, len(model.requests)) == (0, 1)
-    # The slot is given back, and the one who waited in vain holds none.
+    # The slot is given back, and the call that waited in vain holds none.
     assert chat(model, "next").run({}, policy).value.text == "x"
     assert asyncio.run(chat(model, "next").arun({}, policy)).value.text == "x"
 
@@ -186,7 +186,7 @@ def test_an_error_of_the_works_own_stays_what_it_was(run: Run) -> None:
 
 
 def test_work_that_is_quick_is_done_though_the_time_is_up(run: Run) -> None:
-    """What was paid for can still be written down."""
+    """Do quick work although the time is up, so that a paid reply can still be kept."""
     written: list[str] = []
     (outcome,) = run(LocalCall(lambda: written.append("paid"), "keeping"), seconds=1e-9)
     assert outcome.error is None

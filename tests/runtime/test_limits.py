@@ -1,4 +1,4 @@
-"""What is shared by calls, and that it goes with those who shared it."""
+"""Test what calls share, and that it is freed together with those that shared it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.fakes import ScriptedModel, scripted
 @pytest.mark.slow
 def test_values_are_kept_for_a_model_while_it_lives() -> None:
     class Value:
-        """Something that can be seen to go."""
+        """Be an object whose end a weak reference can see."""
 
     kept: PerModel[Value] = PerModel()
     model, other = scripted(""), scripted("")
@@ -54,7 +54,8 @@ def test_what_ended_loops_shared_goes() -> None:
     model = scripted("")
     loops = [asyncio.run(_wait_for_a_slot(model)) for _ in range(5)]
     gc.collect()
-    assert all(loop() is None for loop in loops[:-1])  # the last is known until the next comes
+    # The last loop is remembered until the next one comes.
+    assert all(loop() is None for loop in loops[:-1])
 
 
 def test_a_failure_is_shared_and_then_forgotten() -> None:

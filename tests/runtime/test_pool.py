@@ -1,4 +1,4 @@
-"""The pool's promises, most of them seen from the calls that are made in its threads."""
+"""Test the pool, mostly through the calls that are made in its threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _what: contextvars.ContextVar[object] = contextvars.ContextVar("what")
 
 
 def _watching(seen: list[Any], what: Callable[[], Any]) -> ScriptedModel:
-    """A model that takes down `what` it sees in each call."""
+    """Return a model that records the result of `what()` in each call."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         seen.append(what())
@@ -48,7 +48,7 @@ def test_calls_one_after_another_share_their_threads() -> None:
     model = _watching(seen, threading.current_thread)
     for at in range(50):
         _ask(model, at)
-    # A thread may not be free again at once, so there can be a few.
+    # A thread may not be free again at once, so a few more may be started.
     assert len(set(seen)) < 25
     assert all(thread.daemon for thread in seen)
 
@@ -69,8 +69,8 @@ def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[threading.Thread] = []
     model = _watching(seen, threading.current_thread)
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "_idle", deque())  # none of another test's
-        for at in range(20):  # with pauses about as long as a thread waits
+        patch.setattr(pool, "_idle", deque())  # No idle thread of another test is used.
+        for at in range(20):  # Some pauses are about as long as a thread waits.
             _ask(model, at)
             time.sleep(0.005 * (at % 4))
         for thread in seen:
@@ -216,7 +216,8 @@ def test_work_sees_the_callers_context() -> None:
 
 
 def test_a_thread_keeps_nothing_of_the_work_that_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_IDLE_SECONDS", 2 * PATIENCE)  # it is not freed by the thread's end
+    # The thread's end is not what frees the work.
+    monkeypatch.setattr(pool, "_IDLE_SECONDS", 2 * PATIENCE)
 
     class Work:
         def __call__(self) -> None:
@@ -237,7 +238,7 @@ def test_a_thread_takes_over_no_context_from_who_had_it_started(
 
     held = Held()
     kept = weakref.ref(held)
-    monkeypatch.setattr(pool, "_idle", deque())  # so that a thread is started for this work
+    monkeypatch.setattr(pool, "_idle", deque())  # A new thread must be started for this work.
     token = _what.set(held)
     pool.within(PATIENCE, lambda: None)
     _what.reset(token)
@@ -275,13 +276,13 @@ def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() 
     assert in_own_loop(work) == asyncio.run(called_by()) == "by the caller"
     told.reset(token)
     first, asking, again = seen
-    assert first is again  # one for all, so that a client can be used again
+    assert first is again  # All work shares one loop, so a client can be reused.
     assert asking is not first
 
     async def inside() -> str:
         return in_own_loop(work)
 
-    assert in_own_loop(inside) == "nobody"  # it would wait for itself in the same one
+    assert in_own_loop(inside) == "nobody"  # In the same loop, it would wait for itself.
     assert seen[-1] is not first
 
     async def broken() -> None:

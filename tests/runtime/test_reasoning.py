@@ -1,4 +1,4 @@
-"""What a reasoning model thinks is no part of its reply."""
+"""Test that the reasoning of a model is not part of its reply."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _steps(said: AIMessage, prompt: str) -> Steps[list[Outcome[Reply]]]:
 
 
 def read(said: str | AIMessage, prompt: str = "hello") -> Reply:
-    """How the reply is read that a model gives."""
+    """Return the reply as it is read from the model's message."""
     message = AIMessage(said) if isinstance(said, str) else said
     ((outcome,), _) = drive(_steps(message, prompt), {}, None)
     return outcome.value
@@ -121,7 +121,7 @@ def test_blocks_of_content_that_are_reasoning_are_left_out(block: str) -> None:
 
 
 SHOWN = "Answer:\nIt ends in \u02c2/think>\nEntailment"
-"""As a prompt shows a text with a tag."""
+"""A text with a tag, as a prompt shows it."""
 
 
 @pytest.mark.parametrize(

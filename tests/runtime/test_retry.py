@@ -119,7 +119,7 @@ def test_an_address_at_which_nothing_answers_is_named_without_its_password() -> 
     [("llama_index.llms.openai.base", True), ("llama_index.core.retrievers", False)],
 )
 def test_what_llama_index_cannot_read_is_retried(module: str, expected: bool) -> None:
-    """Its package for OpenAI holds openai below 3, so that its module is only named here."""
+    """Name the module only, because LlamaIndex's package for OpenAI requires openai below 3."""
 
     def stumble() -> object:
         return [][0]
@@ -220,7 +220,7 @@ def test_connections_of_another_event_loop_are_used_up_at_once(
 ) -> None:
     policy = CallPolicy(attempts=3, first_delay=5)
     error: Exception = RuntimeError("Event loop is closed")
-    for _ in range(wrapped):  # as openai 2 and langchain-openai do
+    for _ in range(wrapped):  # openai 2 and langchain-openai wrap it so.
         cause, error = error, openai.APIConnectionError(request=REQUEST)
         error.__cause__ = cause
     assert delay_before_retry(error, attempt, 0, policy) == delay

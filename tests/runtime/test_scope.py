@@ -1,4 +1,4 @@
-"""What a guarded call shares with all that it sets off."""
+"""Test what a guarded call shares with all calls that it causes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from demur.schema import Usage
 
 CALLS = st.lists(
     st.tuples(
-        st.integers(0, 300),  # reserved tokens
-        st.integers(0, 1),  # calls it turned out to be
-        st.integers(0, 300),  # tokens of the prompt
-        st.integers(0, 300),  # and of the reply
+        st.integers(0, 300),  # The reserved tokens.
+        st.integers(0, 1),  # The calls that were really made.
+        st.integers(0, 300),  # The tokens of the prompt.
+        st.integers(0, 300),  # The tokens of the reply.
     )
 )
 
@@ -51,7 +51,7 @@ def test_what_was_spent_elsewhere_counts() -> None:
     assert account.exhausted is None
     assert account.reserve(0) is None
     assert account.exhausted == "model_calls"
-    account.settle_all(Usage(calls=1))  # what was counted already is not taken back
+    account.settle_all(Usage(calls=1))  # Calls that were counted already are not taken back.
     assert account.exhausted == "model_calls"
 
 

@@ -1,4 +1,4 @@
-"""Pieces of an evaluation side by side."""
+"""Test parts of an evaluation that run side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ECHO = RunnableLambda(lambda value: value)
 
 
 def _part(name: int, rounds: list[int]) -> Steps[list[str]]:
-    """Asks so much in each of its rounds, and returns all that it was told."""
+    """Ask this many questions in each round, and return all replies."""
     told: list[str] = []
     for at, count in enumerate(rounds):
         wanted = [f"{name}.{at}.{number}" for number in range(count)]
@@ -42,7 +42,7 @@ def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
 
     told, _ = drive(counted(), {}, None)
     assert told == [drive(_part(name, rounds), {}, None)[0] for name, rounds in enumerate(parts)]
-    # A round in which nothing is asked is none.
+    # A round without requests does not count.
     asking = [[count for count in rounds if count] for rounds in parts]
     most = max(map(len, asking), default=0)
     assert batches == [

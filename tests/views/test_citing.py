@@ -1,4 +1,4 @@
-"""What a reader sees of an answer: marks, sources, quotes, and what leads where."""
+"""Test what a reader sees of an answer: marks, sources, quotes and links."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ULM = Document("Ulm lies on the Danube. It is 2,850 km long.", metadata={"source
 TEXT = "The Danube is 2,850 km long. It is blue. It flows into the Black Sea."
 LENGTH, SEA = "The Danube is 2,850 km long", "flows into the Black Sea."
 Rest = tuple[str, int, str]
-"""Words of an answer, and the number (from 0) and the words of the document they rest on."""
+"""Words of an answer, with the number (from 0) and the words of the document that supports them."""
 RESTS: Sequence[Rest] = (
     ("The Danube is 2,850 km long", 0, LENGTH),
     ("The Danube is 2,850 km long", 2, "It is 2,850 km long."),
@@ -41,13 +41,14 @@ RESTS: Sequence[Rest] = (
 
 
 class Page(HTMLParser):
-    """Elements with their attributes and text, in order."""
+    """Parse elements with their attributes and text, in order."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements: list[dict[str, str]] = []
         self._open: list[dict[str, str]] = []
-        self.feed(str(html))  # a plain one: markup escapes what is compared with it
+        # A plain string is needed, because markup escapes what it is compared with.
+        self.feed(str(html))
         self.close()
         assert not self._open
 
@@ -66,7 +67,7 @@ class Page(HTMLParser):
             one["unmarked"] += "" if in_mark else data
 
     def all(self, what: str) -> list[dict[str, str]]:
-        """The elements with a tag, a class or a role."""
+        """Return the elements with this tag, class or role."""
         return [
             one
             for one in self.elements
@@ -101,7 +102,7 @@ def passed(
     documents: Sequence[Document] = (RIVERS, UNUSED, ULM),
     **fields: Any,
 ) -> Attempt:
-    """An answer that passed, with what it rests on."""
+    """Return an answer that passed, with its evidence."""
     judged = found(claims=tuple(claims_of(answer, rests, documents)))
     shown = attempt(judged, answer=answer, contexts=(), **fields)
     return shown.model_copy(update={"contexts": tuple(documents)})
@@ -127,7 +128,8 @@ def test_each_supported_sentence_has_a_mark_for_each_source() -> None:
     page = shown(passed())
     marked = "The Danube is 2,850 km long.[1][3] It is blue. It flows into the Black Sea.[1]"
     assert page.texts("demur-text") == [marked]
-    assert page.texts("demur-number") == ["[1]", "[3]"]  # the second document has no part in it
+    # The second document supports nothing, so it has no number.
+    assert page.texts("demur-number") == ["[1]", "[3]"]
     assert page.texts("cite") == ["Rivers of Europe", "ulm.md"]
     assert page.texts("demur-quote") == [f"“{LENGTH}”", f"“{SEA}”", "“It is 2,850 km long.”"]
     assert "Unused" not in cited_html(passed())
@@ -297,7 +299,7 @@ def test_a_trace_shows_it_first_where_the_guard_cites() -> None:
     page = Page(trace_html(trace, "The Danube is 2,850 km long [1][3]. It is blue."))
     assert page.texts("demur-title")[0] == "As a reader sees it"
     assert "[1][3]" in page.texts("demur-reader")[0]
-    assert "Returned" not in page.texts("demur-title")  # it would be the same once more
+    assert "Returned" not in page.texts("demur-title")  # It would show the same answer again.
     ids = [one["id"] for one in page.elements if "id" in one]
     assert len(ids) == len(set(ids))
     silent = Page(trace_html(trace_of(passed(), cites=False)))
@@ -329,7 +331,7 @@ def test_of_changed_texts_nothing_is_cited() -> None:
     assert "doc-noteref" not in record_html(record)
 
 
-# --- Whatever texts say ---------------------------------------------------------------------------
+# --- Hostile texts --------------------------------------------------------------------------------
 
 ATTACKS = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
@@ -344,7 +346,7 @@ TEXTS = st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=8).map("".join)
 
 @st.composite
 def judged(draw: Any) -> Attempt:
-    """An answer with claims anywhere in it, whose evidence stands in its documents, or does not."""
+    """Draw an answer with claims anywhere in it; their evidence need not be in the documents."""
     answer = draw(TEXTS)
     documents = [
         Document(
@@ -391,7 +393,7 @@ ATTRIBUTES = {
 @given(judged())
 def test_every_quote_stands_in_its_document_and_texts_stay_texts(answer: Attempt) -> None:
     html = cited_html(answer)
-    html.encode()  # no surrogate
+    html.encode()  # The HTML has no surrogates.
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", html)
     page = Page(html)
     assert {one["tag"] for one in page.elements} <= ELEMENTS
@@ -401,7 +403,7 @@ def test_every_quote_stands_in_its_document_and_texts_stay_texts(answer: Attempt
     for link in page.all("a"):
         assert re.match(r"https?://|#demur-", link["href"])
         assert not link["href"].startswith("#") or page.behind(link)
-    # Each mark is one that we made: forged ones are no links, and lead nowhere.
+    # Each mark is one that demur made. Forged marks are not links.
     entries = page.all("demur-entry")
     marks = page.all("doc-noteref")
     assert {page.behind(one)["id"] for one in marks} == {one["id"] for one in entries}

@@ -1,4 +1,4 @@
-"""What becomes HTML, and what stays text."""
+"""Test what becomes HTML, and what stays text."""
 
 from __future__ import annotations
 

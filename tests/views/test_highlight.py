@@ -1,4 +1,4 @@
-"""A text cut where spans begin and end."""
+"""Test how a text is cut where spans begin and end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from demur.views import Segment, segments
 
-# Characters that are never a part of the sign before or behind them.
+# These characters never combine with the one before or after them.
 SINGLE = st.characters(exclude_categories=("M", "Sk"), exclude_characters="\r\u200d")
 SPANS = st.lists(st.tuples(st.integers(-3, 30), st.integers(-3, 30), st.integers(0, 6)))
 

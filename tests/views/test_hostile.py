@@ -1,4 +1,4 @@
-"""Whatever texts say, the page has our elements alone, and shows every text as text."""
+"""Test hostile texts: the page has only demur's elements, and shows every text as text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ATTRIBUTES = {
     *("aria-label", "aria-labelledby", "aria-hidden", "data-claim"),
 }
 TEXTS = st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=6).map("".join)
-# As an application that makes its texts by a template engine has them.
+# An application whose texts come from a template engine has such values.
 MARKUP = TEXTS.map(lambda text: Markup(replace_surrogates(text)))
 LABELS = st.sampled_from([None, *ClaimLabel])
 SPANS = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(
@@ -122,7 +122,7 @@ def _told(draw: Any) -> Feedback:
 
 
 class Strict(HTMLParser):
-    """Reads only what is well-formed, and remembers it."""
+    """Read only well-formed HTML, and remember its parts."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -160,7 +160,7 @@ class Strict(HTMLParser):
 
 
 def check(html: str, texts: Iterator[str]) -> None:
-    html.encode()  # no surrogate
+    html.encode()  # The HTML has no surrogates.
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", html)
     page = Strict(html)
     assert page.tags <= ELEMENTS

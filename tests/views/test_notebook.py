@@ -1,4 +1,4 @@
-"""The style sheet keeps to itself, and a notebook gets it with the view."""
+"""Test that the style sheet affects only the view, and that a notebook gets it with the view."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nothing_is_loaded_and_nothing_ends_the_style() -> None:
     css = stylesheet().casefold()
     for bad in ("url(", "@import", "@font-face", "</", "expression(", "http"):
         assert bad not in css
-    assert "&" not in css.replace("&amp;", "&amp")  # html has no escapes in a style
+    assert "&" not in css.replace("&amp;", "&amp")  # HTML has no escapes inside a style.
 
 
 def test_each_theme_sets_the_same_colours() -> None:
@@ -52,8 +52,8 @@ def _themes() -> list[dict[str, str]]:
     return [one for one in found if len(one) > 3]
 
 
-# How red, green and blue light look without one kind of cone: Machado, Oliveira and Fernandes 2009,
-# for dichromats.
+# The light that is seen with all cones or without one kind, for dichromats: Machado, Oliveira and
+# Fernandes 2009.
 _SEEN = {
     "all": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "no long": (
@@ -80,12 +80,12 @@ _SEEN = {
 def test_colours_differ_for_the_colour_blind(theme: str, part: str, cones: str) -> None:
     found = _themes()[theme == "dark"]
     labs = [_lab(found[f"--demur-{one}{part}"], cones) for one in ("good", "doubt", "bad", "open")]
-    # 2.3 is what can just be noticed.
+    # A distance of 2.3 can just be noticed.
     assert min(math.dist(a, b) for a, b in itertools.combinations(labs, 2)) > 7
 
 
 def _lab(color: str, cones: str) -> tuple[float, float, float]:
-    """CIELAB of a colour, as it is seen."""
+    """Return the CIELAB values of a colour as it is seen."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     light = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
     r, g, b = (math.fsum(k * v for k, v in zip(row, light, strict=True)) for row in _SEEN[cones])

@@ -1,4 +1,4 @@
-"""How evaluations look: whole lines in a pipe, a table on a terminal, no text of others obeyed."""
+"""Test evaluations in a pipe and on a terminal; foreign texts cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_markup_and_control_sequences_are_shown_not_obeyed(
         Claim(text=bad, error=bad),
     )
     out = _shown(_evaluation(claims=claims, explanation=bad), terminal=terminal, width=400)
-    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # rich writes these sequences itself.
     assert out.count("[red]x[/red] [/] :smile: ␛[2J␛]0;title␇") == 5
     assert not set(out) & set("\x1b\x07\x9b\u202e\r")
 
@@ -110,7 +110,7 @@ def test_what_it_cost_is_told_in_numbers_that_can_be_read() -> None:
 
 
 def _attempt(answer: str, *documents: Document, **fields: Any) -> Attempt:
-    """An answer that passed, each sentence by all of each document."""
+    """Return an answer that passed, with each sentence supported by each whole document."""
     proofs = [
         Evidence(
             context=at,
@@ -155,7 +155,7 @@ def test_a_guards_answer_is_shown_with_its_sources() -> None:
         "[2] document 2",
         "    “A tower, of 1911.”",
     ]
-    assert "with its sources" not in _run_shown(run(last))  # no guard showed them
+    assert "with its sources" not in _run_shown(run(last))  # No guard showed the sources.
     assert "with its sources" not in _run_shown(run(attempt(refuted()), outcome="abstained"))
     redacted = run(last, outcome="passed").model_copy(update={"redacted": True})
     assert "with its sources" not in _run_shown(redacted)
@@ -177,7 +177,7 @@ def test_sources_obey_no_text(terminal: bool) -> None:
     bad = "[red]x[/red] \x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
     document = Document(bad, metadata={"title": bad, "url": f"javascript:{bad}", "source": bad})
     out = _run_shown(run(_attempt(f"It is {bad}.", document), outcome="passed"), terminal=terminal)
-    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # rich writes these sequences itself.
     assert "[1] [red]x[/red] ␛]0;title␇" in out
     assert "javascript:" not in out
     assert not set(out) & set("\x1b\x07\x9b\u202e\r")

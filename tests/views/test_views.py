@@ -1,4 +1,4 @@
-"""What a view of an evaluation, an attempt, a trace and a record shows, and what leads where."""
+"""Test what views of evaluations, attempts, traces and records show, and where links lead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONG = "The Danube is 2,850 km long."
 
 
 class Page(HTMLParser):
-    """Elements with their attributes and text; an id leads to its element."""
+    """Parse elements with their attributes and text; an id leads to its element."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Page(HTMLParser):
             one["text"] += data
 
     def all(self, css: str) -> list[dict[str, str]]:
-        """The elements of a class, or with a tag."""
+        """Return the elements with this class or tag."""
         return [
             one for one in self.elements if one["tag"] == css or css in one.get("class", "").split()
         ]
@@ -84,7 +84,7 @@ def claim(
     text: str = "a claim",
     **fields: Any,
 ) -> Claim:
-    """A claim that stands in the answer where `said` does."""
+    """Return a claim whose place in the answer is that of `said`."""
     at = answer.index(said)
     span = Span(start=at, end=at + len(said))
     return Claim(text=text, label=label, span=span, evidence=evidence, **fields)
@@ -100,7 +100,7 @@ def evidence(
 def view(
     *claims: Claim, answer: str = WRONG, contexts: Sequence[str] = (PASSAGE,), **fields: Any
 ) -> Page:
-    """The page of an attempt that one evaluator has judged."""
+    """Return the page of an attempt that one evaluator has judged."""
     judged = found(claims=claims, passed=False, score=0.0)
     return Page(attempt_html(attempt(judged, answer=answer, contexts=contexts, **fields)))
 
@@ -336,7 +336,8 @@ def test_a_trace_tells_what_the_guard_did_between() -> None:
     assert page.one("demur-between")["text"].startswith(said)
     told = page.one("demur-between")["text"]
     assert "Contradicted by the sources: The Danube is 4,000 km long" in told
-    assert page.texts("demur-question") == ["Question" + QUESTION]  # the same in both
+    # Both attempts have the same question.
+    assert page.texts("demur-question") == ["Question" + QUESTION]
     assert page.texts("demur-source") == [
         "reference 1 · rivers.txt",
         "reference 1 · rivers.txt",
@@ -377,7 +378,7 @@ def test_a_record_tells_what_run_it_was() -> None:
     assert page.texts("demur-tag") == ["prod", "eu"]
     facts = dict(zip(page.texts("dt"), page.texts("dd"), strict=True))
     assert facts == {"run": record.id, "user": "42"}
-    assert len(page.all("demur-head")) == 1  # no guard, and one answer
+    assert len(page.all("demur-head")) == 1  # There is no guard, and only one answer.
 
 
 def test_a_guards_record_without_an_end_was_cut_short() -> None:

@@ -1,4 +1,4 @@
-"""Agents over a real HTTP endpoint that streams, with a retriever tool over a real Chroma."""
+"""Make agents over a real streaming HTTP endpoint, with a retriever tool over a real Chroma."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from support.openai_server import Answer, OpenAIServer
 from support.rag import application
 
 REJECTED = "ЖЩЮ 97"
-"""An answer that no source supports, in letters that nothing else here is written in."""
+"""An answer that no source supports, with letters that nothing else in these tests has."""
 LETTERS = frozenset("ЖЩЮ")
 TASKS_HAVE_CONTEXT = sys.version_info >= (3, 11)
-"""Before, langgraph passes its config to no task: no interrupts and no writer there."""
+"""Before Python 3.11, langgraph passes its config to no task: no interrupts, no writer."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """A reply that calls tools."""
+    """Describe a reply that calls tools."""
 
     calls: tuple[tuple[str, dict[str, Any] | str], ...]
-    """Names, and arguments or what stands in their place."""
+    """The names of the tools, each with its arguments or the text in their place."""
     text: str | None = None
-    """Beside the calls."""
+    """The text beside the calls."""
 
 
 def search(query: str = "How tall is the Amber Tower?", text: str | None = None) -> Calls:
-    """A reply that searches."""
+    """Return a reply that searches."""
     return Calls((("search", {"query": query}),), text)
 
 
 Reply = str | Calls
 Speak = Callable[[dict[str, Any]], Reply]
-"""From a request to the reply."""
+"""A function from a request to the reply."""
 
 
 def serving(*replies: Reply) -> Callable[[dict[str, Any], int], Answer | str]:
-    """The agent's model says these in order, and the last one again and again."""
+    """Return a script whose agent model gives these replies in order, then repeats the last."""
     coming = list(replies)
     return speaking(lambda request: coming.pop(0) if len(coming) > 1 else coming[0])
 
@@ -54,7 +54,7 @@ def serving(*replies: Reply) -> Callable[[dict[str, Any], int], Answer | str]:
 def speaking(
     speak: Speak, judge: Callable[[dict[str, Any], int], Answer | str] | None = None
 ) -> Callable[[dict[str, Any], int], Answer | str]:
-    """The agent's model says what `speak` makes of its requests; the judge knows the numbers."""
+    """Return a script: the agent's model replies by `speak`, and the judge knows the numbers."""
     judge = judge or application("")
 
     def script(request: dict[str, Any], number: int) -> Answer | str:
@@ -90,7 +90,7 @@ def _reply(reply: Reply, request: dict[str, Any], number: int) -> Answer:
         choice = {"index": 0, "message": message, "finish_reason": reason}
         body = {**about, "object": "chat.completion", "choices": [choice], "usage": usage}
         return Answer(body=json.dumps(body).encode())
-    # Character by character, so that a leak shows as early as can be.
+    # The reply is sent letter by letter, so that a leak shows as early as possible.
     deltas = [{"role": "assistant", "content": ""}]
     deltas += [{"content": letter} for letter in reply.text or ""]
     if reply.calls:
@@ -105,12 +105,12 @@ def _reply(reply: Reply, request: dict[str, Any], number: int) -> Answer:
 
 
 def checker(server: OpenAIServer) -> RefChecker:
-    """A judge that asks the server."""
+    """Return a judge that asks the server."""
     return RefChecker(server.model(), checker="joint")
 
 
 def search_tool(retriever: BaseRetriever) -> BaseTool:
-    """The retriever as a tool that returns its documents too."""
+    """Return the retriever as a tool that also returns its documents."""
     return create_retriever_tool(
         retriever,
         "search",
@@ -120,7 +120,7 @@ def search_tool(retriever: BaseRetriever) -> BaseTool:
 
 
 class Echo(AgentMiddleware[Any, Any]):
-    """Writes what the model said to the custom stream, as a client's own middleware may."""
+    """Write the model's text to the custom stream, as a client's own middleware may do."""
 
     def after_model(self, state: Any, runtime: Any) -> None:
         runtime.stream_writer({"said": state["messages"][-1].text})
@@ -132,7 +132,7 @@ def make_agent(
     *middleware: AgentMiddleware[Any, Any],
     **options: Any,
 ) -> Any:
-    """An agent of the server's model."""
+    """Make an agent with the server's model."""
     return create_agent(server.model(), [*tools], middleware=[*middleware], **options)
 
 

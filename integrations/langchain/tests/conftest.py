@@ -1,4 +1,4 @@
-"""What holds for demur's own tests holds here: nothing leaves the machine."""
+"""Apply the rule of demur's own tests that nothing leaves the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside an answer: what else a message or an update holds, and what becomes of it."""
+"""Test what else a message or an update holds beside the answer, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BESIDE: Any = {"refusal": REJECTED, "reasoning_content": REJECTED}
 
 
 class Fake(GenericFakeChatModel):
-    """Says whole messages."""
+    """Give whole messages."""
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self

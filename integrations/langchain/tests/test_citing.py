@@ -1,4 +1,4 @@
-"""Agents whose answers show which results of tools they rest on."""
+"""Test agents whose answers cite the results of the tools that support them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def works(question: str) -> tuple[str, list[Document]]:
 
 
 class Model(GenericFakeChatModel):
-    """Says its messages one after the other."""
+    """Give these messages one after the other."""
 
     def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
         return self

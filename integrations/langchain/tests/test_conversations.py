@@ -1,4 +1,4 @@
-"""What was said in a conversation supports an agent's and a node's answer, where it may."""
+"""Test that earlier messages support the answers of agents and nodes, where that is allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Say = Callable[..., str]
 
 
 def judge(sample: Sample) -> Evaluation:
-    """Passes an answer whose number or last word stands in its contexts; a greeting always."""
+    """Pass a greeting, or an answer whose numbers, else its last word, are in its contexts."""
     held = " ".join(document.page_content for document in sample.contexts)
     words = sample.answer.strip(".").split()
     telling = [word for word in words if word.isdigit()] or words[-1:]
@@ -37,7 +37,7 @@ def judge(sample: Sample) -> Evaluation:
 
 @pytest.fixture(params=["sync", "async"])
 def say(request: pytest.FixtureRequest) -> Iterator[Say]:
-    """Says something in the one conversation with a graph, and returns the answer."""
+    """Return a function that says something in one conversation, and returns the answer."""
     loop = asyncio.new_event_loop()
 
     def say(graph: Any, text: str, **state: Any) -> str:
@@ -76,7 +76,7 @@ class TestAnAgent:
 
     @pytest.mark.parametrize("conversation", [True, False])
     def test_knows_what_tools_returned_before(self, say: Say, conversation: bool) -> None:
-        """Its last turn has a tool's result of its own, which says nothing of the tower."""
+        """Ask about a ferry last, so that the last tool result says nothing of the tower."""
         with openai_server(serving(search(), RIGHT, search("the ferry"), RIGHT)) as server:
             agent = self.agent(server, _Ferry(), checks(conversation=conversation))
             said = [say(agent, QUESTION), say(agent, "And the ferry? How tall was it?")]
@@ -134,7 +134,7 @@ class TestAnAgent:
 
 
 class _Ferry(AgentMiddleware[Any, Any]):
-    """Has the tool know of the ferry alone when it is asked about it."""
+    """Let the tool know only of the ferry when it is asked about the ferry."""
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         return self._about(request, handler(request))
@@ -150,7 +150,7 @@ class _Ferry(AgentMiddleware[Any, Any]):
 
 
 class _Prompting(AgentMiddleware[Any, Any]):
-    """Sends the model a message in the user's name."""
+    """Send the model a message in the user's name."""
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         return handler(request.override(messages=self._more(request.messages)))

@@ -1,4 +1,4 @@
-"""Score callback handlers on agents, with the middleware and without."""
+"""Test score callback handlers on agents, with the middleware and without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKED: Any = {"messages": [HumanMessage(QUESTION)]}
 
 
 def records_of(mode: str, agent: Any, *evaluators: Any) -> list[Record]:
-    """What a handler records of one run of the agent."""
+    """Return what a handler records of one run of the agent."""
     records: list[Record] = []
     if mode == "invoke":
         handler = ScoreCallbackHandler(*evaluators, sink=records.append)
@@ -65,4 +65,4 @@ def test_what_the_middleware_finds_is_recorded_and_not_scored_again(mode: str) -
     assert [attempt.verdict for attempt in record.attempts] == ["failed", "passed"]
     assert record.outcome == "recovered"
     assert record.root != record.id
-    assert record.usage.calls == asked - 1  # the step that calls the tool is not the guard's
+    assert record.usage.calls == asked - 1  # The step that calls the tool is not part of the guard.

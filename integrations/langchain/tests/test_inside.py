@@ -1,4 +1,4 @@
-"""Graphs inside a guard: they keep nothing, and what remembers by itself is refused."""
+"""Test graphs inside a guard: they keep nothing, and a graph with its own memory is refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_one_that_cannot_be_seen_keeps_nothing(outside: bool) -> None:
     ids=["a node", "a function that calls it", "a guard"],
 )
 def test_an_interrupt_of_a_graph_inside_is_refused(node: Callable[[], Any], how: str) -> None:
-    """It could not be resumed: what was asked for would be answered to another run of the agent."""
+    """Refuse the interrupt, because it could not be resumed: the reply would reach another run."""
     if how == "async" and not TASKS_HAVE_CONTEXT:
         pytest.skip("langgraph has no interrupts for tasks on this Python")
     graph = graph_of(node(), InMemorySaver())

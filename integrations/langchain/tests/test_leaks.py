@@ -1,4 +1,4 @@
-"""No character of a rejected answer reaches a client, however the client listens."""
+"""Test that no character of a rejected answer reaches a client, however the client listens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def retriever() -> BaseRetriever:
 
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
-    """The model searches and says something beside, is wrong, and then right."""
+    """Serve a model that searches with some text beside, is wrong, and then right."""
     with openai_server(serving(search(text=REJECTED), REJECTED, RIGHT)) as server:
         yield server
 
@@ -56,12 +56,12 @@ def build(server: OpenAIServer, retriever: BaseRetriever, guarded: bool, nested:
 
 
 def listen(graph: Any, how: str, nested: bool) -> list[Any]:
-    """All that a client gets, in all modes."""
+    """Return everything that a client gets in all modes."""
     given = {"messages": [("human", QUESTION)]}
     options: dict[str, Any] = {"stream_mode": MODES, "subgraphs": nested}
     if how == "sync":
         return list(graph.stream(given, THREAD, **options))
-    if not TASKS_HAVE_CONTEXT:  # then langgraph has no writer for tasks
+    if not TASKS_HAVE_CONTEXT:  # langgraph then has no writer for tasks.
         options["stream_mode"] = [mode for mode in MODES if mode != "custom"]
 
     async def collect() -> list[Any]:
@@ -71,9 +71,9 @@ def listen(graph: Any, how: str, nested: bool) -> list[Any]:
 
 
 def leaked(heard: Any) -> set[str]:
-    """The letters of the rejected answer in what a client got, however deep inside of it."""
+    """Return the letters of the rejected answer that are anywhere in what a client got."""
     told = repr(heard)
-    assert "\\u04" not in told  # no letter is written in another way
+    assert "\\u04" not in told  # No letter is written as an escape.
     return LETTERS & set(told)
 
 
@@ -85,7 +85,7 @@ def test_a_rejected_answer_is_streamed_only_without_the_middleware(
     server: OpenAIServer, retriever: BaseRetriever, how: str, nested: bool, guarded: bool
 ) -> None:
     heard = listen(build(server, retriever, guarded, nested), how, nested)
-    for mode in {chunk[-2] for chunk in heard}:  # each chunk tells its mode and what is in it
+    for mode in {chunk[-2] for chunk in heard}:  # Each chunk has its mode and its content.
         told = [chunk for chunk in heard if chunk[-2] == mode]
         assert leaked(told) == (set() if guarded else LETTERS), mode
         assert RIGHT in repr(told) or not guarded, mode

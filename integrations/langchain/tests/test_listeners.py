@@ -1,4 +1,4 @@
-"""However a call ends and whoever listens: nobody hears or keeps what a guard has rejected."""
+"""Test that nobody hears or keeps a rejected answer, however a call ends and whoever listens."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class State(MessagesState):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a guarded call comes to its end."""
+    """Describe how a guarded call ends."""
 
     says: tuple[str, ...]
     options: Mapping[str, Any]
     leaves: str | None
-    """What a client is to see, if it is not the refusal."""
+    """The text that a client must see, unless it is the refusal."""
 
 
 NOTED = {"any": "regenerate", "end": Annotate()}
@@ -56,7 +56,7 @@ ENDINGS = {
 
 
 def judge(sample: Sample) -> Evaluation:
-    """Quotes what it judges, as judges do."""
+    """Judge by the number, and quote the answer as judges do."""
     quote = f"it says {sample.answer}"
     if "Perhaps" in sample.answer:
         return Evaluation(name="judge", error=quote, explanation=quote)
@@ -66,11 +66,11 @@ def judge(sample: Sample) -> Evaluation:
     return Evaluation(name="judge", score=score, passed=score == 1.0, explanation=quote)
 
 
-# --- Where a guard may stand ---------------------------------------------------------------------
+# --- Places of a guard ---------------------------------------------------------------------------
 
 
 def model_of(ending: Ending) -> GenericFakeChatModel:
-    """Streams word by word."""
+    """Return a model that streams word by word."""
     return GenericFakeChatModel(messages=iter([AIMessage(said) for said in ending.says] * 3))
 
 
@@ -114,7 +114,7 @@ def a_node_of_an_agent(ending: Ending, guarded: bool) -> Any:
 
 
 def a_guard(ending: Ending, guarded: bool) -> Any:
-    """Its chain is named as the node is."""
+    """Put a guard into a node; the guard's chain has the node's name."""
     chain: Any = answering(ending)
     options = {"budget": Budget(attempts=2), **ending.options}
     return one_node(Guard(chain, judge, **options) if guarded else chain)
@@ -143,7 +143,7 @@ def one_node(node: Any) -> Any:
 PLACES = [an_agent, an_agent_below, a_node, a_node_of_an_agent, a_guard, a_guard_of_an_agent]
 
 
-# --- Who listens ---------------------------------------------------------------------------------
+# --- Listeners -----------------------------------------------------------------------------------
 
 Listen = Callable[[Any], Iterator[Any]]
 
@@ -210,14 +210,15 @@ LISTENERS: list[Listen] = [
 
 
 def heard_by(listen: Listen, graph: Any) -> list[Any]:
-    """All that a client gets, an exception included, and all that checkpoints keep."""
+    """Return everything that a client gets, exceptions included, and everything in checkpoints."""
     heard: list[Any] = []
     try:
         heard.extend(listen(graph))
     except (AnswerRejected, EvaluatorFailed) as error:
         heard.append(str(error))
     saver = graph.checkpointer
-    # All namespaces: those of graphs inside too. Blobs are msgpack, in which texts stand as UTF-8.
+    # All namespaces are read, also those of inner graphs. Blobs are msgpack, which has texts as
+    # UTF-8.
     kept = repr([*saver.list(None)]) + _decoded([saver.blobs, saver.writes])
     return [*map(repr, heard), kept]
 
@@ -233,9 +234,9 @@ def _decoded(value: Any) -> str:
 
 
 def leaked(heard: list[str]) -> set[str]:
-    """The letters of the rejected answer in what was heard."""
+    """Return the letters of the rejected answer that were heard."""
     told = "".join(heard)
-    assert "\\u04" not in told  # no letter is written in another way
+    assert "\\u04" not in told  # No letter is written as an escape.
     return LETTERS & set(told)
 
 

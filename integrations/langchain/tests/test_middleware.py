@@ -1,4 +1,4 @@
-"""What an agent with the middleware says, keeps and spends."""
+"""Test what an agent with the middleware says, keeps and spends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(params=["sync", "async"])
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Runs an agent; all runs of a test that are asynchronous share a loop, as a client does."""
+    """Return a function that runs an agent; all asynchronous runs of a test share a loop."""
     loop = asyncio.new_event_loop()
 
     def run(agent: Any, given: Any = ASKED, config: Any = None) -> Any:
@@ -82,7 +82,7 @@ def kinds(found: Any) -> list[str]:
 
 
 def judged_by(seen: list[Sample], *verdicts: bool | None) -> Callable[[Sample], Evaluation]:
-    """An evaluator that notes what it is given and decides in this order, the last one for ever."""
+    """Return an evaluator that records samples and gives these verdicts, then repeats the last."""
     coming = list(verdicts)
 
     def judge(sample: Sample) -> Evaluation:
@@ -122,7 +122,7 @@ def test_a_wrong_answer_is_answered_again_and_leaves_no_trace_in_the_history(run
     assert "97" not in repr(mark)
     assert "97" not in str([message.content for message in state["messages"]])
     assert set(state) == {"messages"}
-    # What it was told came last, and named the claim and the passage that refutes it.
+    # The feedback came last, and named the claim and the passage that refutes it.
     assert [message["role"] for message in again[0]["messages"]] == [
         "user",
         "assistant",
@@ -277,7 +277,7 @@ class TestToolCalls:
                 4: ", after 3 answers rejected before calls of tools",
             }
             assert reason == f"no answer passed in 1 attempt{before[attempts]}"
-            # Another question has all the attempts again.
+            # Another question has all attempts again.
             again = run(agent, {"messages": [HumanMessage("And how wide?")]}, thread())
         assert len(seen) == 2 * attempts
         assert again["messages"][-1].text == REFUSAL
@@ -427,7 +427,7 @@ class TestStructuredResponses:
     @strategies
     def test_are_repaired_as_their_class_validates_them(self, run: Run, strategy: Any) -> None:
         for written, left in (
-            ('{"metres": "84"}', None),  # of another form than what it replaces
+            ('{"metres": "84"}', None),  # The value has another type than the one that it replaces.
             ('{"metres": 84}', Height(metres=84)),
         ):
             model = ScriptedModel(script=lambda stage, messages, written=written: written)
@@ -438,7 +438,7 @@ class TestStructuredResponses:
             assert found.get("structured_response") == left
             assert found["messages"][-1].text == (REFUSAL if left is None else written)
             said = [(m.content, getattr(m, "tool_calls", ())) for m in found["messages"]]
-            assert "97" not in str(said)  # ids may hold any digits
+            assert "97" not in str(said)  # Ids are left out, because they may hold any digits.
 
     @strategies
     def test_are_left_out_where_they_do_not_hold(self, run: Run, strategy: Any) -> None:
@@ -511,7 +511,7 @@ def look(item: int) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["threads", "tasks"])
 def test_many_threads_of_one_agent_share_nothing(mode: str) -> None:
-    """Each item's first answer is about the next item, and so wrong; every judge knows its own."""
+    """Let each first answer be about the next item, and so wrong; every judge knows its item."""
     asked = re.compile(r"What is item (\d+) like")
 
     def speak(request: dict[str, Any]) -> Reply:
@@ -585,7 +585,7 @@ class TestArguments:
                 raise item
             return bool(item)
 
-        # Between the two answers the agent calls a tool: the second is judged by another guard.
+        # The agent calls a tool between the two answers, so another guard judges the second.
         replies = (WRONG, WRONG, search(), WRONG)
         with openai_server(serving(*replies)) as server:
             checks = HallucinationMiddleware(judge)

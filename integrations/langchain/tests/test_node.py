@@ -1,4 +1,4 @@
-"""Nodes of graphs that are no agents, each guarded where it is added."""
+"""Test nodes of graphs that are not agents, each guarded where it is added."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def judging(seen: list[Sample], *verdicts: bool) -> Callable[[Sample], Evaluatio
 
 
 def saying(*texts: str) -> Callable[[Any], Any]:
-    """A node of a graph with messages that says these in order, and the last one for ever."""
+    """Return a node for a graph with messages: it says these texts, then repeats the last."""
     coming = list(texts)
 
     def node(state: Any) -> Any:
@@ -85,14 +85,14 @@ def server() -> Iterator[OpenAIServer]:
 
 
 class TestLeaks:
-    """A node is run on documents, is wrong, and then right."""
+    """Test nodes that get documents, and are wrong first and then right."""
 
     @staticmethod
     def function(server: OpenAIServer) -> Any:
         model = server.model()
 
         def generate(state: Sources, config: RunnableConfig) -> Any:
-            # With the config by hand, as langgraph's documentation has it.
+            # The config is passed by hand, as in langgraph's documentation.
             return {"messages": [model.invoke(state["messages"], config)]}
 
         return generate
@@ -110,7 +110,7 @@ class TestLeaks:
     def chain(server: OpenAIServer) -> Any:
         prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("messages")])
         chain = prompt | server.model() | RunnableLambda(lambda said: {"messages": [said]})
-        return chain.with_config(run_name="generate")  # as its node
+        return chain.with_config(run_name="generate")  # The chain has the name of its node.
 
     @staticmethod
     def agent(server: OpenAIServer) -> Any:
@@ -128,7 +128,7 @@ class TestLeaks:
     KINDS = ("function", "coroutine", "chain", "agent", "agent_in_a_function")
 
     def listen(self, kind: str, server: OpenAIServer, guarded: bool) -> dict[str, str]:
-        """What is heard, by mode."""
+        """Return what is heard, by mode."""
         node = getattr(self, kind)(server)
         graph = one_node(guarded_node(node, checker(server)) if guarded else node)
         given = {**ASKED, "context": [Document(FACTS[0])]}
@@ -206,7 +206,7 @@ class TestHistory:
                 found = graph.invoke(ASKED, THREAD)
             else:
                 found = asyncio.run(graph.ainvoke(ASKED, THREAD))
-        # The second run of the agent had the feedback and needed no search.
+        # The second run of the agent had the feedback, so it did not need to search.
         assert [one.type for one in found["messages"]] == ["human", "ai"]
         assert found["messages"][-1].text == RIGHT
         assert [len(sample.contexts) for sample in seen] == [1, 0]
@@ -335,7 +335,8 @@ class TestShapes:
             return Command(update={"messages": [AIMessage(WRONG)]}, goto="after")
 
         graph = StateGraph(Sources)
-        graph.add_node(guarded_node(generate, judging(seen, False)))  # the name, from the function
+        # The node's name comes from the function.
+        graph.add_node(guarded_node(generate, judging(seen, False)))
         graph.add_node("after", lambda state: {"context": [Document("came by")]})
         graph.set_entry_point("generate")
         found = graph.compile().invoke(ASKED)

@@ -1,4 +1,4 @@
-"""A plain Guard around graphs: an agent is refused with what to do, and no step leaves a stream."""
+"""Test a plain Guard around graphs: agents are refused with advice, and streams hide steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class State(TypedDict, total=False):
 
 
 def graph(said: str) -> Any:
-    """Two nodes, of which the first writes a draft that nobody is to see."""
+    """Return a graph of two nodes, the first of which writes a draft that nobody may see."""
     build: Any = StateGraph(State)
     build.add_node("think", lambda state: {"draft": said})
     build.add_node("write", lambda state: {"answer": state["draft"]})

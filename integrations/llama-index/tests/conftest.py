@@ -1,4 +1,4 @@
-"""What holds for demur's own tests holds here: nothing leaves the machine."""
+"""Apply the rule of demur's own tests that nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["offline"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """LlamaIndex is left to `make slow`: the quick tests are of demur itself."""
+    """Leave these tests to `make slow`, because the quick tests are of demur itself."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)

@@ -1,4 +1,4 @@
-"""LlamaIndex LLMs that do what a test tells them to; they prove no quality."""
+"""Make LlamaIndex LLMs that do what a test tells them; they prove no quality."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pydantic import Field, PrivateAttr
 from support.fakes import stage_of, stage_of_prompt
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
-"""As `support.fakes.Script`: from the stage and the messages to the reply."""
+"""A function from the stage and the messages to the reply, as `support.fakes.Script`."""
 
 _KINDS: dict[MessageRole, type[BaseMessage]] = {
     MessageRole.SYSTEM: SystemMessage,
@@ -43,12 +43,12 @@ _KINDS: dict[MessageRole, type[BaseMessage]] = {
 
 
 def as_langchain(messages: Sequence[ChatMessage]) -> list[BaseMessage]:
-    """The messages as the scripts of `support` read them."""
+    """Return the messages in the form that the scripts of `support` read."""
     return [_KINDS[one.role](content=one.content or "") for one in messages]
 
 
 class _Complete(LLM):
-    """An LLM whose completions are chats of one message."""
+    """Complete a prompt as a chat of one message."""
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -86,17 +86,17 @@ class _Complete(LLM):
 
 
 class ScriptedLLM(_Complete):
-    """Replies as its script says; an exception that the script raises is the LLM's.
+    """Reply as the script says; an exception that the script raises becomes the LLM's.
 
-    `ScriptedLLM(script=facts.judge)` says what `support.fakes.ScriptedModel(script=facts.judge)`
-    does. A reply's tokens are those of the script's message, else its words are counted.
+    `ScriptedLLM(script=facts.judge)` replies as `support.fakes.ScriptedModel(script=facts.judge)`
+    does. The tokens of a reply are those of the script's message, or else its words are counted.
     """
 
     model: str = "scripted"
     temperature: float = 0.0
     script: Script = Field(exclude=True)
     reports_usage: bool = True
-    """Whether replies without tokens of their own tell how many words they have."""
+    """Whether a reply without token counts of its own reports its number of words."""
 
     _requests: list[tuple[str, list[BaseMessage], dict[str, Any]]] = PrivateAttr(
         default_factory=list
@@ -108,17 +108,17 @@ class ScriptedLLM(_Complete):
 
     @property
     def stages(self) -> list[str]:
-        """What each request was for, in the order they came: how many, and which."""
+        """Return the stage of each request, in the order of the requests."""
         return [stage for stage, _, _ in self._requests]
 
     @property
     def requests(self) -> list[list[BaseMessage]]:
-        """The messages of each request, as LangChain's."""
+        """Return the messages of each request as LangChain messages."""
         return [messages for _, messages, _ in self._requests]
 
     @property
     def options(self) -> list[dict[str, Any]]:
-        """What else each request was given."""
+        """Return the other options of each request."""
         return [options for _, _, options in self._requests]
 
     def _reply(self, given: Sequence[ChatMessage], options: dict[str, Any]) -> ChatResponse:
@@ -158,7 +158,7 @@ class ScriptedLLM(_Complete):
 
 
 def _response(message: AIMessage, messages: Sequence[BaseMessage], counted: bool) -> ChatResponse:
-    """What LlamaIndex makes of a reply of OpenAI's protocol."""
+    """Return the response that LlamaIndex makes of a reply in OpenAI's protocol."""
     text = str(message.text)
     metadata = message.response_metadata
     logprobs = metadata.get("logprobs")
@@ -193,7 +193,7 @@ def _alternatives(token: dict[str, Any]) -> list[LogProb]:
 
 
 def _pieces(whole: ChatResponse) -> Iterator[ChatResponse]:
-    """A reply in words; what is known of it as a whole comes with the last, empty one."""
+    """Yield a reply word by word; the last, empty piece has the data of the whole reply."""
     said = ""
     for word in re.findall(r"\s*\S+\s*$|\s*\S+", whole.message.content or ""):
         said += word
@@ -204,7 +204,7 @@ def _pieces(whole: ChatResponse) -> Iterator[ChatResponse]:
 
 
 class ScriptedCompletions(CustomLLM):
-    """As `ScriptedLLM`, but it only completes: the script reads the whole prompt as one message."""
+    """Complete prompts only, else as `ScriptedLLM`; the script reads a prompt as one message."""
 
     script: Script = Field(exclude=True)
     _prompts: list[str] = PrivateAttr(default_factory=list)
@@ -215,7 +215,7 @@ class ScriptedCompletions(CustomLLM):
 
     @property
     def prompts(self) -> list[str]:
-        """The prompt of each request."""
+        """Return the prompt of each request."""
         return list(self._prompts)
 
     @llm_completion_callback()
@@ -243,9 +243,9 @@ class ScriptedCompletions(CustomLLM):
 
 
 class EndpointLLM(_Complete):
-    """An LLM behind OpenAI's protocol, by the openai client alone.
+    """Call a server with OpenAI's protocol through the openai client alone.
 
-    LlamaIndex's own class for that is a package which holds openai below 3.
+    LlamaIndex's own class for this is in a package that requires openai below 3.
     """
 
     model: str = "test"

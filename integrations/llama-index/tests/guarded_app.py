@@ -1,4 +1,4 @@
-"""A LlamaIndex application over a real Chroma, and a judge who knows what is so."""
+"""Make a LlamaIndex application over a real Chroma, and judges that know the facts."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from support.fakes import ScriptedModel
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings, application
 
 BOTH = f"{RIGHT} {WRONG}"
-"""A sentence that passes, and one that does not."""
+"""A sentence that passes, followed by one that fails."""
 
 
 def speaker(*answers: str) -> ScriptedLLM:
-    """A model for engines: it gives these answers in order, the last one again and again."""
+    """Return a model for engines that gives these answers in order, then repeats the last."""
     coming = list(answers)
     return ScriptedLLM(script=lambda *_: coming.pop(0) if len(coming) > 1 else coming[0])
 
 
 def llm_of(engine: Any) -> Any:
-    """The LLM that an engine asks, which LlamaIndex keeps to itself."""
+    """Return the LLM that an engine asks; LlamaIndex has no public access to it."""
     return engine._llm if hasattr(engine, "_llm") else engine._response_synthesizer._llm
 
 
 def prompts(llm: ScriptedLLM) -> list[str]:
-    """What it was asked, in order."""
+    """Return the prompts that the LLM was asked, in order."""
     return ["\n".join(str(one.text) for one in messages) for messages in llm.requests]
 
 
 def build(llm: LLM, k: int = 2) -> VectorStoreIndex:
-    """An index over the facts, in a Chroma collection of its own."""
+    """Build an index over the facts, in a Chroma collection of its own."""
     collection = chromadb.EphemeralClient().create_collection(f"nodes-{uuid.uuid4().hex}")
     storage = StorageContext.from_defaults(vector_store=ChromaVectorStore(collection))
     documents = [
@@ -62,18 +62,18 @@ def build(llm: LLM, k: int = 2) -> VectorStoreIndex:
 
 
 def query_engine(*answers: str, k: int = 2, **options: Any) -> Any:
-    """A query engine whose model gives these answers, the last one again and again."""
+    """Return a query engine whose model gives these answers, and then repeats the last one."""
     llm = speaker(*answers)
     return build(llm).as_query_engine(llm=llm, similarity_top_k=k, **options)
 
 
 def judge() -> RefChecker:
-    """Labels a claim by whether its numbers stand in the reference."""
+    """Return a judge that labels a claim by whether its numbers are in the reference."""
     return RefChecker(ScriptedModel(script=_labels))
 
 
 def sentence_judge() -> RefChecker:
-    """As `judge`, with sentences for claims, so that the places of what supports them are exact."""
+    """Return such a judge with sentences as claims, so that the evidence has exact places."""
     return RefChecker(ScriptedModel(script=_labels), claims="sentences")
 
 
@@ -82,7 +82,7 @@ def _labels(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def assert_cited(response: Any) -> None:
-    """Each citation is of the node of its number, and its quote stands there, letter for letter."""
+    """Assert that each citation belongs to the node of its number, which has its quote exactly."""
     quoted: dict[int, set[str]] = {}
     citations = response.metadata["demur"]["citations"]
     assert citations
@@ -104,16 +104,16 @@ def assert_cited(response: Any) -> None:
 
 
 SILENT = "I don't know."
-"""Nobody finds a claim in it."""
+"""An answer without any claim."""
 
 
 def silent_judge() -> RefChecker:
-    """Finds nothing to check."""
+    """Return a judge that finds nothing to check."""
     return RefChecker(ScriptedModel(script=lambda stage, messages: "No claims"))
 
 
 MODES = ["sync", "async"]
-"""How an engine may be asked."""
+"""The ways to ask an engine."""
 
 
 def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
@@ -121,7 +121,7 @@ def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
 
 
 def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
-    """The pieces of a stream, and the response behind it."""
+    """Return the pieces of a stream, and the response after it."""
     if mode == "sync":
         response: Any = engine.query(QUESTION)
         return list(response.response_gen), response.get_response()
@@ -134,7 +134,7 @@ def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
 
 
 class Said(CustomQueryEngine):
-    """An engine with the least that LlamaIndex asks for: it neither retrieves nor synthesizes."""
+    """Represent a minimal LlamaIndex engine, which neither retrieves nor synthesizes."""
 
     script: Callable[[str], Any]
     asked: list[str] = []  # noqa: RUF012  # a field: pydantic copies it
@@ -153,7 +153,7 @@ def finds(text: str) -> Any:
 
 
 class Heard(BaseEventHandler):
-    """An event handler beside others."""
+    """Keep the events that LlamaIndex emits while the block runs."""
 
     _events: list[BaseEvent] = PrivateAttr(default_factory=list)
 

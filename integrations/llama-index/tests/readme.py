@@ -1,4 +1,4 @@
-"""The page about this distribution and its README, for the tests that do what they say."""
+"""Read the page about this distribution and its README, for tests that follow them."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ PAGE = DOCS / "llama-index.md"
 
 
 def blocks(path: Path) -> list[str]:
-    """Its Python examples, in order. They build on each other: the first has the index."""
+    """Return the Python examples in order; the first makes the index that the others use."""
     return [fence.text for fence in fences(path, "python")]

@@ -1,4 +1,4 @@
-"""Handlers that listen as an application has them, and engines for them to listen to."""
+"""Make handlers that listen as in an application, and engines for them to listen to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHAT_MODES = ("context", "condense_question", "condense_plus_context", "simple")
 
 @contextmanager
 def added(*handlers: BaseEventHandler) -> Iterator[None]:
-    """Handlers that hear LlamaIndex for the length of the block."""
+    """Add handlers that hear LlamaIndex while the block runs."""
     root = get_dispatcher()
     for one in handlers:
         root.add_event_handler(one)
@@ -44,7 +44,7 @@ def added(*handlers: BaseEventHandler) -> Iterator[None]:
 
 @contextmanager
 def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHandler, Records]]:
-    """A handler that listens, and what it records."""
+    """Yield a handler that listens, and the records that it makes."""
     records = Records()
     handler = ScoreEventHandler(*evaluators, sink=records, **options)
     with added(handler):
@@ -53,12 +53,12 @@ def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHand
 
 
 def settled(handler: ScoreEventHandler) -> bool:
-    """Whether all is recorded, and nothing of any run is kept."""
+    """Return whether everything is recorded, and no state of any run is kept."""
     return handler.flush(30) and not handler.counts.waiting and not handler._open
 
 
 class Heard(BaseEventHandler):
-    """A handler that keeps every event."""
+    """Keep every event."""
 
     _events: list[BaseEvent] = PrivateAttr(default_factory=list)
 
@@ -70,28 +70,28 @@ class Heard(BaseEventHandler):
 
 
 class Angry(BaseEventHandler):
-    """A handler that raises."""
+    """Raise an error at every event."""
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         raise RuntimeError("no")
 
 
 def chat_engine(mode: str, *answers: str) -> BaseChatEngine:
-    """A chat engine over the facts, whose model gives these answers."""
+    """Return a chat engine over the facts, whose model gives these answers."""
     llm = speaker(*(answers or (SPEECH,)))
     return build(llm).as_chat_engine(chat_mode=mode, llm=llm, memory=memory(), similarity_top_k=2)
 
 
 def memory() -> ChatMemoryBuffer:
-    """A conversation that is kept in a list.
+    """Return a conversation that is kept in a list.
 
-    LlamaIndex's default is a database whose thread raises when its event loop is gone.
+    LlamaIndex's default is a database whose thread raises an error when its event loop is gone.
     """
     return ChatMemoryBuffer.from_defaults(token_limit=10_000)
 
 
 def routed(engine: Any = None) -> RouterQueryEngine:
-    """A router, asked by its model to choose the one engine that there is."""
+    """Return a router whose model chooses the only engine."""
     chooses = ScriptedLLM(script=lambda *_: '[{"choice": 1, "reason": "it is the only one"}]')
     tool = QueryEngineTool.from_defaults(engine or query_engine(RIGHT), description="the tower")
     return RouterQueryEngine.from_defaults(
@@ -100,7 +100,7 @@ def routed(engine: Any = None) -> RouterQueryEngine:
 
 
 def sub_questions(use_async: bool) -> SubQuestionQueryEngine:
-    """An engine that asks two questions of another, and answers out of the answers."""
+    """Return an engine that asks another engine two questions, and answers from the answers."""
     asked = '[{"sub_question": "How tall?", "tool_name": "facts"}, '
     asked += '{"sub_question": "How old?", "tool_name": "facts"}]'
 
@@ -121,6 +121,6 @@ def sub_questions(use_async: bool) -> SubQuestionQueryEngine:
 
 
 def history(engine: BaseChatEngine) -> list[tuple[str, str]]:
-    """The conversation."""
+    """Return the conversation as pairs of role and text."""
     said: list[ChatMessage] = engine.chat_history
     return [(one.role.value, one.content or "") for one in said]

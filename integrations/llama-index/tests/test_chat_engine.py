@@ -53,14 +53,14 @@ THANKS = "You are welcome."
 
 
 def engine(kind: str, *answers: str, memory: BaseMemory | None = None) -> Any:
-    """One that remembers in a list: LlamaIndex's default holds on to the event loop of a call."""
+    """Return an engine that remembers in a list; LlamaIndex's default keeps a call's event loop."""
     llm = speaker(*answers)
     memory = memory or ChatMemoryBuffer.from_defaults()
     return build(llm).as_chat_engine(chat_mode=kind, llm=llm, memory=memory, similarity_top_k=2)
 
 
 def say(call: str, chat: BaseChatEngine, message: str = QUESTION, history: Any = None) -> Any:
-    """What a message comes to, its stream read to the end."""
+    """Send a message and return its response, after reading its stream to the end."""
 
     async def in_loop() -> Any:
         response: Any = await getattr(chat, call)(message, history)
@@ -101,7 +101,7 @@ def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) 
     inner = engine(kind, WRONG)
     model: Any = llm_of(inner)
     script = iter([WRONG, RIGHT])
-    # Asked for a standalone question, a condensing engine's model gives the question.
+    # When a condensing engine asks for a standalone question, its model gives the question.
     model.script = lambda _, messages: (
         QUESTION if _condenses(str(messages[-1].text)) else next(script, THANKS)
     )
@@ -234,7 +234,7 @@ def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversa
     said = [say(call, chat, text).response for text in (QUESTION, ferry, ferry)]
     assert said[0] == RIGHT
     assert said[2] == (RIGHT if conversation else REFUSAL)
-    # Of another conversation they are no source.
+    # In another conversation, the nodes do not count as sources.
     assert say(call, chat, ferry, []).response == REFUSAL
     chat.reset()
     assert say(call, chat, ferry).response == REFUSAL
@@ -271,7 +271,7 @@ def test_other_forms(call: str, form: Any) -> None:
     response = say(call, chat)
     assert {
         "footnotes": f"{MARKED.replace('[', '[^')}\n\n[^1]: ",
-        "links": MARKED,  # the nodes have no address
+        "links": MARKED,  # The nodes have no address.
         "list": RIGHT,
     }[form] in response.response
     assert_cited(response)
@@ -292,7 +292,7 @@ def test_the_users_words_are_cited_where_they_support_an_answer(call: str) -> No
     assert response.response == f"Your order is 4411 [{cited['number']}]."
     assert response.source_nodes[cited["number"] - 1].text == TOLD
     assert_cited(response)
-    # The nodes of earlier answers too; the user's words are no node that is kept.
+    # Nodes of earlier answers are cited too, but the user's words are not kept as a node.
     ferry = say(call, chat, "When does the ferry to the northern islands sail?")
     assert_cited(ferry)
     assert not any(node.text == TOLD for node in ferry.source_nodes)
@@ -347,7 +347,7 @@ def test_an_answer_that_states_nothing(call: str) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS, "simple"])
 def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) -> None:
-    """LlamaIndex's engines remember all of it nevertheless, in a thread of their own."""
+    """Forget the unread answer, although LlamaIndex's engines remember it in their own thread."""
     inner = engine(kind, WRONG)
     chat = GuardedChatEngine(inner, judge(), on_error="open")
     unread: Any = chat.stream_chat(QUESTION)
@@ -356,7 +356,7 @@ def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) ->
     llm_of(inner).script = lambda *_: RIGHT
     chat.chat("And now?")
     assert told(chat) == ["And now?", RIGHT]
-    assert list(unread.response_gen)  # too late
+    assert list(unread.response_gen)  # This comes too late.
     assert told(chat) == ["And now?", RIGHT]
     chat.chat("And then?")
     assert told(chat)[2:] == ["And then?", RIGHT]
@@ -448,7 +448,7 @@ async def test_an_engine_that_does_not_stream_is_remembered_at_once() -> None:
     assert (await anext(stream)).delta == RIGHT
     await stream.aclose()
     await chat.achat("And now?")
-    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]  # it was whole at once
+    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]  # The answer was complete at once.
 
 
 @pytest.mark.parametrize("call", ["chat", "achat"])
@@ -463,11 +463,11 @@ def test_a_condensing_engine_over_a_guarded_query_engine(call: str) -> None:
     response = say(call, chat)
     assert response.response == REFUSAL
     assert response.metadata["demur"]["outcome"] == "abstained"
-    assert len(trace_of(response).attempts) == 1  # a refusal inside is not judged
+    assert len(trace_of(response).attempts) == 1  # The refusal of the inner engine is not judged.
 
 
 class Plain(BaseChatEngine):
-    """An engine of one's own, whose streaming calls do not stream."""
+    """Represent a custom engine whose streaming calls do not stream."""
 
     def __init__(self, *answers: str) -> None:
         self._coming = list(answers)

@@ -1,4 +1,4 @@
-"""An answer shows what it rests on: its marks are the numbers of the response's source nodes."""
+"""Test cited answers, whose marks are the numbers of the response's source nodes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def cited(engine: BaseQueryEngine, *evaluators: Any, form: Any = "numbers", **op
 def test_each_form_in_a_response(mode: str, form: Any) -> None:
     held = nodes_of(FACTS[0], metadata={"url": "https://x.example/a b", "title": "Guide"})
     response = ask(mode, cited(says(RIGHT, nodes=held), form=form))
-    address = "https://x.example/a"  # with a space it is none
+    address = "https://x.example/a"  # One with a space does not count.
     text = {
         "numbers": "The Amber Tower is 84 metres tall [1].",
         "footnotes": f"The Amber Tower is 84 metres tall [^1].\n\n[^1]: Guide: “{FACTS[0]}”",
@@ -159,7 +159,7 @@ def test_a_mark_is_the_number_of_a_source_node(mode: str) -> None:
 
 
 def test_spans_are_those_of_a_nodes_own_text() -> None:
-    """The metadata that LlamaIndex shows a model before the text does not shift them."""
+    """Ignore the metadata that LlamaIndex shows a model before the text."""
     held = nodes_of(f" \n{FACTS[0]}\n", metadata={"title": "Lund, 84 pages"}, start_char_idx=50)
     response = cited(says(RIGHT, nodes=held)).query(QUESTION)
     assert_cited(response)
@@ -202,7 +202,7 @@ def test_the_index_keeps_its_nodes() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_of_nodes_with_the_same_text_one_has_the_number(mode: str) -> None:
-    """The guard holds an answer against each text once; the others come after the cited ones."""
+    """Use each text once in the guard; the nodes with the same text come after the cited ones."""
     held = nodes_of(FACTS[1], FACTS[1], FACTS[0])
     engine = says(WRONG, RIGHT, nodes=held)
 
@@ -456,7 +456,7 @@ def test_a_guard_around_keeps_the_numbers_of_the_one_inside_or_has_its_own(mode:
 
 
 def test_numbers_that_are_corrected_in_an_answer_are_those_of_its_nodes() -> None:
-    """A policy's `Cite` writes numbers of the contexts, of which the second text is left out."""
+    """Renumber the marks of a policy's `Cite`, which counts contexts without repeated texts."""
     held = nodes_of("a", "a", "b")
     contexts = as_documents([held[0], held[2]])
     attempt = Attempt(
@@ -481,7 +481,7 @@ def test_numbers_that_are_corrected_in_an_answer_are_those_of_its_nodes() -> Non
 
 
 def test_documents_that_are_no_nodes_are_cited_too() -> None:
-    """Of a retriever of LangChain's, say: a node is made of what it finds."""
+    """Cite what a LangChain retriever finds, for example, by making a node of each document."""
     from langchain_core.runnables import RunnableLambda
 
     found = RunnableLambda(lambda _: [Document(FACTS[0], id="d", metadata={"title": "Guide"})])
@@ -493,7 +493,7 @@ def test_documents_that_are_no_nodes_are_cited_too() -> None:
     assert_cited(response)
 
 
-# --- What is written down ------------------------------------------------------------------------
+# --- What is serialised --------------------------------------------------------------------------
 
 
 def test_a_response_with_citations_can_be_copied_pickled_and_written_down() -> None:

@@ -1,6 +1,7 @@
-"""demur's contract for evaluators, kept by those that ask an LLM of LlamaIndex's.
+"""Test demur's contract for evaluators with evaluators that ask a LlamaIndex LLM.
 
-The tests are the core's own, over members of ours. All is at module level, to be pickled.
+The tests are those of the core, with members of this distribution. Everything is at module level,
+so that it can be pickled.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ for member, made, told in pickle.load(sys.stdin.buffer):
 @pytest.mark.slow
 def test_pickles_work_in_another_process_and_tell_the_same() -> None:
     made = [(member, member.make()) for member in MEMBERS]
-    # Told by the name that the other process finds them under.
+    # The members must have the name under which the other process finds them.
     pickled = pickle.dumps([(member, one, one.fingerprints) for member, one in made])
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "7"}
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""demur's evaluators as LlamaIndex's."""
+"""Test demur's evaluators as LlamaIndex evaluators."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ async def test_responses_are_held_against_their_nodes(
     else:
         found = await checker.aevaluate_response("What?", response)
     assert facts.grade(3, found.evaluation) == "right"
-    # What the model was shown: the metadata too, which LlamaIndex's own evaluators leave out.
+    # The model sees the metadata too, which LlamaIndex's own evaluators leave out.
     assert found.contexts == ["page: 7\n\nA list of items"]
     (document,) = found.sample.contexts
     assert isinstance(document, NodeDocument)
@@ -240,7 +240,7 @@ async def test_a_stream_is_judged_by_several(llm: ScriptedLLM) -> None:
             assert found.passing
 
 
-# --- As a part of LlamaIndex --------------------------------------------------------------------
+# --- Inside LlamaIndex --------------------------------------------------------------------------
 
 
 async def test_batch_runner(llm: ScriptedLLM) -> None:
@@ -312,7 +312,7 @@ asyncio.run(main())
 
 @pytest.mark.slow
 def test_nested_event_loops() -> None:
-    """As notebooks have them: `nest_asyncio` changes asyncio for the whole process."""
+    """Run in a notebook's loop, for which `nest_asyncio` changes asyncio in the whole process."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", _NOTEBOOK],

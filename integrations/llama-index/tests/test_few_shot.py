@@ -1,4 +1,4 @@
-"""Few-shot examples in LlamaIndex's own prompts, from the store that LangChain's selector reads."""
+"""Test few-shot examples in LlamaIndex's prompts, from the store of LangChain's selector."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TRAPS = [
 
 @pytest.fixture
 def store() -> ExampleStore:
-    """Nine questions, ever farther from the one that is asked."""
+    """Return a store of nine questions, ever farther from the question that is asked."""
     made = ExampleStore(embedding=Told())
     made.add_many([(f"1 {at / 10} | q{at}", [f"a{at}"], [at % 2 * -1.0]) for at in range(1, 10)])
     return made
@@ -240,7 +240,7 @@ async def test_every_mode_of_answering_shows_them(mode: ResponseMode) -> None:
 
 @pytest.mark.parametrize("made", [plain, chat, rich_text])
 def test_a_prompt_is_measured_with_them(store: ExampleStore, made: Made) -> None:
-    """LlamaIndex measures prompts with every variable empty, to see how much context fits in."""
+    """Write examples for empty variables too, by which LlamaIndex measures a prompt's length."""
     examples = FEWLExamples(store)
     measured = len(get_empty_prompt_txt(made(examples)))
     bare = len(get_empty_prompt_txt(made(FEWLExamples(FEWLExampleSelector(store, k=1)))))
@@ -268,7 +268,7 @@ def test_a_context_chat_engine_shows_them() -> None:
 
 
 def test_prompts_are_got_and_updated_with_them(tmp_path: Path) -> None:
-    """`get_prompts` makes deep copies, which a store in memory cannot be."""
+    """Share the store, because `get_prompts` makes deep copies, and a store cannot be copied."""
     llm = speaker(RIGHT)
     engine = build(llm).as_query_engine(llm=llm, text_qa_template=plain(few_shot()))
     key = "response_synthesizer:text_qa_template"
@@ -307,7 +307,7 @@ def test_a_prompt_is_pickled_where_its_store_can_be(tmp_path: Path, made: Made) 
 
 @pytest.mark.parametrize("made", [plain, chat, rich])
 def test_a_prompt_is_written_as_json(store: ExampleStore, made: Made) -> None:
-    """As handlers do that log LlamaIndex's events, which hold prompts."""
+    """Write prompts as JSON, as handlers do that log LlamaIndex's events."""
     written = json.loads(made(FEWLExamples(store)).model_dump_json())
     assert written["function_mappings"] == {
         "examples": "llama_index.evaluation.demur.few_shot.FEWLExamples"

@@ -1,4 +1,4 @@
-"""What is scored beside engines, and what engines notice of it."""
+"""Test what is scored beside engines, and what the engines notice of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ QUESTION = "How tall is the Amber Tower?"
 
 
 def ask(engine: Any, method: str, *given: Any) -> Any:
-    """Call a method of an engine, in a loop if it needs one."""
+    """Call a method of an engine, in an event loop if it needs one."""
     called = getattr(engine, method)
     return asyncio.run(called(*given)) if method.startswith("a") else called(*given)
 
@@ -73,7 +73,7 @@ def test_a_query_with_its_answer_its_nodes_and_its_cost(method: str) -> None:
     answering = record.attempts[0].usage
     assert (answering.calls, answering.output_tokens) == (1, len(WRONG.split()))
     assert answering.input_tokens > 10
-    assert record.usage.calls == 3  # two of the judge
+    assert record.usage.calls == 3  # Two of the calls are the judge's.
     assert record.seconds > 0
     assert handler.counts.runs == handler.counts.recorded == 1
 
@@ -205,7 +205,7 @@ def test_a_hundred_at_once() -> None:
     assert {one.attempts[0].usage.calls for one in records.all} == {1}
 
 
-# --- What evaluators do is nobody's run -----------------------------------------------------------
+# --- Runs of evaluators do not count --------------------------------------------------------------
 
 
 def test_an_evaluator_that_queries_is_not_recorded() -> None:
@@ -244,7 +244,8 @@ def test_what_raises_raises_and_is_counted(method: str) -> None:
         assert settled(handler)
         assert not records.all
         assert (handler.counts.runs, handler.counts.unanswered) == (1, 1)
-        assert str(query_engine(SPEECH).query(QUESTION)) == SPEECH  # in the same context
+        # This call has the same context.
+        assert str(query_engine(SPEECH).query(QUESTION)) == SPEECH
         assert settled(handler)
     assert records.one.answer == SPEECH
 
@@ -310,7 +311,7 @@ def test_a_full_queue_blocks_if_it_is_to(method: str) -> None:
 
 
 class Odd(BaseQueryEngine):
-    """An engine that returns what it was made with."""
+    """Return whatever the engine was made with."""
 
     def __init__(self, returned: Any) -> None:
         super().__init__(None)
@@ -351,14 +352,14 @@ def test_a_response_that_cannot_be_read_is_recorded_as_undetermined(
 
 
 class Fixed(CustomQueryEngine):
-    """LlamaIndex tells nothing of such engines."""
+    """Represent an engine for which LlamaIndex emits no events."""
 
     def custom_query(self, query_str: str) -> str:
         return SPEECH
 
 
 class Counting(RetrieverQueryEngine):
-    """An engine that overrides what it uses."""
+    """Represent an engine that overrides the methods that it calls."""
 
     def query(self, str_or_query_bundle: Any) -> Any:
         return super().query(str_or_query_bundle)
@@ -388,12 +389,13 @@ def test_what_tells_nothing_is_told_by_a_guard_that_lets_all_through() -> None:
         assert str(fixed.query(QUESTION)) == SPEECH
         assert settled(handler)
     assert [one.answer for one in records.all] == [WRONG, SPEECH]
-    assert [one.verdict for one in records.all] == ["failed", "undetermined"]  # it shows no source
+    # The second answer has no source.
+    assert [one.verdict for one in records.all] == ["failed", "undetermined"]
     assert handler.counts.runs == 2
 
 
 def test_nothing_is_left_of_a_query_whose_end_was_not_heard() -> None:
-    """As of one in which the handler was taken away."""
+    """Remove a handler during a query, so that it cannot hear the end."""
     first, second = Records(), Records()
     gone, here = ScoreEventHandler(echo, sink=first), ScoreEventHandler(echo, sink=second)
 
@@ -465,7 +467,7 @@ def test_it_is_one_of_llamaindexs_handlers() -> None:
     assert handler.class_name() == "ScoreEventHandler"
     with added(handler):
         assert any(one is handler for one in get_dispatcher().event_handlers)
-        query_engine(RIGHT).query(QUESTION)  # without an evaluator only guards are recorded
+        query_engine(RIGHT).query(QUESTION)  # Without an evaluator, only guards are recorded.
     assert handler.flush(5)
     assert handler.counts.recorded == 0
     assert speaker(RIGHT).metadata.model_name == "scripted"

@@ -1,4 +1,4 @@
-"""What guarded engines find is recorded as they found it, and not scored again."""
+"""Test that the findings of guarded engines are recorded as they are, and not scored again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_inside_an_engine_it_is_a_record_of_its_own(streaming: bool) -> None:
 
 @pytest.mark.parametrize("method", ["chat", "stream_chat"])
 def test_the_query_of_a_guarded_chat_is_left_to_its_guard(method: str) -> None:
-    """A condensing engine asks a query engine, whose answer the chat's guard judges."""
+    """Ask a condensing engine; the guard of the chat judges its query engine's answer."""
     guarded = GuardedChatEngine(chat_engine("condense_question", RIGHT), judge())
     with listening(echo) as (handler, records):
         response = getattr(guarded, method)(QUESTION)

@@ -1,4 +1,4 @@
-"""Streams are scored when somebody has read them, and read as if nobody else did."""
+"""Test that streams are scored once they are read, and that their readers notice nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = SPEECH.split()
 
 
 class Breaking(ScriptedLLM):
-    """Its connection is lost after the first word."""
+    """Lose the connection after the first word."""
 
     @llm_chat_callback()
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
@@ -130,7 +130,8 @@ def test_a_stream_that_is_left() -> None:
         gc.collect()
         assert settled(handler)
     assert not records.all
-    assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)  # without what was not begun
+    # The unread stream was never begun, so it does not count.
+    assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)
 
 
 @pytest.mark.slow
@@ -148,12 +149,13 @@ async def test_an_asynchronous_stream_that_is_left() -> None:
         unread = await engine.aquery(QUESTION)
         del begun, unread
         gc.collect()
-        await asyncio.sleep(0.01)  # the loop closes what is garbage
+        await asyncio.sleep(0.01)  # The loop closes what is garbage.
         gc.collect()
         await asyncio.sleep(0.01)
         assert settled(handler)
     assert not records.all
-    assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)  # without what was not begun
+    # The unread stream was never begun, so it does not count.
+    assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)
 
 
 @pytest.mark.parametrize("method", ["query", "aquery"])
@@ -181,7 +183,7 @@ class Partial(BaseModel):
 
 
 class Structured(BaseQueryEngine):
-    """Streams as LLMs do what they predict for an `output_cls`: each object is all of it so far."""
+    """Stream objects as an LLM does for an `output_cls`: each object is the whole so far."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -231,7 +233,7 @@ def test_a_stream_that_cannot_be_read_is_its_reader_s_as_ever() -> None:
 
 
 def test_a_stream_that_was_read_inside_is_whole() -> None:
-    """What the engine's own code reads, nobody has to read again."""
+    """Record the answer at once, because the engine's own code has read the stream already."""
     engine = query_engine(SPEECH, streaming=True)
     response = engine.query(QUESTION)
     str(response)

@@ -1,4 +1,4 @@
-"""A LlamaIndex LLM as a chat model: messages, streams, tokens, errors, identity."""
+"""Test a LlamaIndex LLM as a chat model: messages, streams, tokens, errors, identity."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def chat(llm: ScriptedLLM) -> BaseChatModel:
 async def test_messages_and_replies_are_the_same_each_way(
     llm: ScriptedLLM, chat: BaseChatModel
 ) -> None:
-    (streamed,) = chat.stream(TALK)  # it replies whole
+    (streamed,) = chat.stream(TALK)  # The reply comes in one piece.
     replies = [chat.invoke(TALK), await chat.ainvoke(TALK), streamed]
     assert {str(reply.text) for reply in replies} == {"It is  Ada, who\nis there."}
     for reply in replies:
@@ -231,8 +231,8 @@ async def test_what_may_pass_is_asked_again_and_by_one_alone(fault: Answer) -> N
             checker = RefChecker(as_chat_model(llm), call_policy=_PATIENT)
             found = await checker.ainvoke(_SAMPLE) if a_sync else checker.invoke(_SAMPLE)
             assert facts.grade(2, found) == "right"
-            # Each of two requests fails twice: with retries of its own the client would have hidden
-            # these tries, and multiplied them had there been more.
+            # Each of two requests fails twice. If the client retried by itself, it would hide these
+            # tries, or multiply them.
             assert found.usage.calls == len(server.requests) == 6
             assert llm.max_retries == 3
 
@@ -265,7 +265,7 @@ async def test_a_late_reply_is_given_up() -> None:
 
 
 class _Clients(ScriptedLLM):
-    """Keeps a client that was made before, as LlamaIndex's OpenAI and Anthropic classes do."""
+    """Keep a client that was made earlier, as LlamaIndex's OpenAI and Anthropic classes do."""
 
     max_retries: int = 3
     _client: Any = PrivateAttr()
@@ -292,7 +292,7 @@ def test_clients_that_were_made_before_ask_once_too() -> None:
     assert model.llm is llm
 
 
-# --- One adapter, and who it is ---------------------------------------------------------------
+# --- One adapter, and its identity ------------------------------------------------------------
 
 
 def test_an_llm_has_one_adapter_for_as_long_as_it_is_used() -> None:
@@ -328,7 +328,7 @@ def test_what_an_llm_needs_to_ask_is_never_an_old_one(name: str, value: Any) -> 
 
 
 class _AsksForItsWindow(ScriptedLLM):
-    """Finds out how much its server reads with the first request, as LlamaIndex's Ollama does."""
+    """Learn the server's context window with the first request, as LlamaIndex's Ollama does."""
 
     context_window: int = -1
 
@@ -415,7 +415,7 @@ def test_caches_tell_llms_apart() -> None:
 
 
 class _KeepsItsModel(ScriptedLLM):
-    """Tells which model it asks in its metadata alone, as wrappers of other frameworks' do."""
+    """Name the model in the metadata only, as wrappers of other frameworks do."""
 
     _inner: str = PrivateAttr()
 
@@ -455,7 +455,7 @@ def test_pickles_ask_the_same() -> None:
     assert as_chat_model(copied.llm) is copied
 
 
-# --- What is taken ----------------------------------------------------------------------------
+# --- What is accepted -------------------------------------------------------------------------
 
 
 def test_langchain_s_models_and_names_are_taken_as_they_are(
@@ -470,7 +470,7 @@ def test_langchain_s_models_and_names_are_taken_as_they_are(
 
 
 class _Around(ScriptedLLM):
-    """Around a LangChain model, as LlamaIndex's LangChainLLM is."""
+    """Wrap a LangChain model, as LlamaIndex's LangChainLLM does."""
 
     _llm: Any = PrivateAttr()
 

@@ -63,7 +63,7 @@ def test_the_nodes_text_is_found_wherever_the_template_puts_it(
 ) -> None:
     node = _node(text, metadata=metadata, text_template=template)
     document = NodeDocument.of(node)
-    shown = text.strip()  # LlamaIndex strips what it shows beside metadata
+    shown = text.strip()  # LlamaIndex strips the text that it shows with metadata.
     if not shown:
         assert document.shift is None
         return

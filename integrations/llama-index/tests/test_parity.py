@@ -1,4 +1,4 @@
-"""The same samples give the same evaluations in LangChain and in LlamaIndex."""
+"""Test that the same samples give the same evaluations in LangChain and in LlamaIndex."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.openai_server import Answer, openai_server
 
 
 def _judge(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
-    """As `facts.judge`, with tokens that both frameworks have to tell of."""
+    """Judge as `facts.judge`, with token counts that both frameworks must report."""
     said = facts.judge(stage, messages)
     message = AIMessage(said) if isinstance(said, str) else said
     read, written = len(messages) * 100, len(str(message.text))
@@ -33,7 +33,7 @@ def _judge(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
 
 @dataclass(frozen=True)
 class _Both:
-    """An evaluator of each framework, by what both are to ask."""
+    """Hold an evaluator of each framework, as functions of the model that both ask."""
 
     core: Callable[[Any], Any]
     here: Callable[[Any], Any]
@@ -43,7 +43,7 @@ def _fewl(make: Any, several: bool) -> Callable[[Any], Any]:
     # The first question has no neighbour, and a threshold would leave its penalty undetermined.
     verdict = {"penalty": True} if several else {"penalty": False, "threshold": 0.2}
     options = {"similarity": facts.alike, "n_answers": 2, **verdict}
-    # Two objects: identical requests of one, in flight together, would be one by chance.
+    # Two objects are used, because equal requests of one model are merged only if they overlap.
     return lambda model: make([model, model.model_copy()] if several else model, **options)
 
 
@@ -70,7 +70,7 @@ _EVALUATORS = {
 
 
 def _essence(found: Evaluation, model_too: bool) -> dict[str, Any]:
-    """All of it but the seconds and, if wanted, what is told of the model."""
+    """Return an evaluation without its seconds and, unless wanted, without what names the model."""
     told = found.model_dump()
     for spent in (told["usage"], *told["details"]["usage_by_stage"].values()):
         spent.pop("seconds")
@@ -105,13 +105,13 @@ async def test_the_same_script_gives_the_same_evaluations(both: _Both) -> None:
 
 
 def _texts(requests: Sequence[Sequence[BaseMessage]]) -> list[list[tuple[str, str]]]:
-    """What was asked; requests that are made side by side come in any order."""
+    """Return the texts of requests, sorted, because simultaneous requests come in any order."""
     return sorted([(one.type, str(one.text)) for one in request] for request in requests)
 
 
 @pytest.mark.parametrize("both", _EVALUATORS.values(), ids=_EVALUATORS)
 async def test_the_same_model_gives_the_same_evaluations(both: _Both) -> None:
-    """LangChain's own model in LlamaIndex: its fingerprint, and so its thresholds, hold too."""
+    """Wrap LangChain's own model, so that its fingerprint and thresholds still hold."""
     first, second = ScriptedModel(script=_judge), ScriptedModel(script=_judge)
     await _same(both, first, second, model_too=True)
 

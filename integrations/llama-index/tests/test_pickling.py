@@ -1,4 +1,4 @@
-"""A guarded query engine can be sent to another process."""
+"""Test that a guarded query engine can be sent to another process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def agrees(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def engine(**options: Any) -> Any:
-    """An engine in memory, of parts that can be pickled."""
+    """Return an engine in memory, with parts that can be pickled."""
     index = VectorStoreIndex.from_documents(
         [Document(text=fact) for fact in FACTS], embed_model=LangchainEmbedding(WordEmbeddings())
     )

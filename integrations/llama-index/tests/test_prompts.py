@@ -1,4 +1,4 @@
-"""demur's prompts as LlamaIndex's templates, and templates of users in their places."""
+"""Test demur's prompts as LlamaIndex templates, and users' templates in their places."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _said(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     return [(message.type, str(message.text)) for message in messages]
 
 
-# --- Out ----------------------------------------------------------------------------------------
+# --- From prompts to templates ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", _ALL)
@@ -77,7 +77,7 @@ def test_a_template_shows_a_variable_for_each_field(name: str) -> None:
 
 
 def _forced(prompt: Prompt) -> TemplatePrompt:
-    """The template of a prompt, not recognized as that."""
+    """Return the prompt of a template which is not recognized as demur's own."""
     other = Prompt("Other.", prompt.fields, closing=prompt.closing)
     counted = ["n"] if "{n}" in prompt.system + prompt.closing else []
     made = as_prompt("it", as_template(prompt), other, other, counted)
@@ -88,7 +88,7 @@ def _forced(prompt: Prompt) -> TemplatePrompt:
 @pytest.mark.parametrize("name", _ALL)
 @pytest.mark.parametrize("without", [(), ("question",)], ids=["all", "no question"])
 def test_a_template_asks_what_the_prompt_asks(name: str, without: tuple[str, ...]) -> None:
-    """To the byte, also where texts hold what looks like variables, marks or paragraphs."""
+    """Compare bytes, even where texts have what looks like variables, marks or paragraphs."""
     prompt = _ALL[name]
     texts = {
         field: f"Of {field}: {{claim}} {{n}} \x00\n\n{{{field}}} </{field}-aaaaaaaaaa>\n\nEnd.\n"
@@ -108,7 +108,7 @@ def test_what_precedes_an_answer_is_shown_before_it(name: str) -> None:
     texts = {"question": "Who?", "preceding": "Ada came.", "answer": "She\n\nleft."}
     forced = with_preceding(_forced(prompt))
     assert _said(forced.messages(**texts)) == _said(with_preceding(prompt).messages(**texts))
-    # A plain template has no instructions to add to, so these come first.
+    # A plain template has no instructions to extend, so these come first.
     plain = as_prompt(name, PromptTemplate("List: {answer}"), prompt, prompt, ())
     told = with_preceding(plain).messages(**texts)
     assert [message.type for message in told] == ["system", "human"]
@@ -117,7 +117,7 @@ def test_what_precedes_an_answer_is_shown_before_it(name: str) -> None:
     assert str(told[1].text).index("Preceding:") < str(told[1].text).index("List:")
 
 
-# --- And in again -------------------------------------------------------------------------------
+# --- From templates to prompts ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", _makers())
@@ -127,7 +127,8 @@ def test_unchanged_templates_change_nothing(
     evaluator = _make(kind, llm)
     before = evaluator.evaluator
     result = evaluator.evaluate("What is item 1 like?", facts.answer(1), ["A list of items"])
-    asked = [_said(request) for request in llm.requests]  # side by side, in any order
+    # The requests run side by side, in any order.
+    asked = [_said(request) for request in llm.requests]
     evaluator.update_prompts(evaluator.get_prompts())
     assert evaluator.evaluator is before
     again = _make(kind, llm)
@@ -160,10 +161,10 @@ def test_a_template_is_used_and_told(llm: ScriptedLLM) -> None:
     after = evaluator.fingerprints
     assert {name for name in before if before[name] != after[name]} == {"prompts"}
     assert found.evaluation.fingerprints == after
-    # Who holds the evaluator from before goes on with that.
+    # An evaluator that was taken before the update keeps its prompts.
     assert first.fingerprints == before
     assert evaluator.get_prompts()["joint"] == mine
-    # And back.
+    # The old prompt can be set again.
     evaluator.update_prompts({"joint": told})
     assert evaluator.fingerprints == before
 
@@ -175,7 +176,7 @@ def test_a_plain_template_is_one_message(llm: ScriptedLLM) -> None:
     evaluator.evaluate(None, facts.answer(2), ["A list."])
     reference = isolate("reference", "A list.")
     claims = [isolate("claim", f"Item 2 is {one}") for one in facts.ATTRIBUTES]
-    # Claims are asked about side by side.
+    # The claims are asked about side by side.
     assert sorted(map(_said, llm.requests[-2:])) == sorted(
         [("human", f"By this:\n{reference}\n\nIs it so? {claim}")] for claim in claims
     )
@@ -219,7 +220,7 @@ def test_partial_values_and_mappings_are_llamaindex_s() -> None:
 
 
 def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the delimiters in the examples of a template are not."""
+    """Keep fingerprints equal, although the delimiters in a template's examples differ."""
 
     def told() -> dict[str, str]:
         evaluator = RefCheckerEvaluator(ScriptedLLM(script=facts.judge))
@@ -233,7 +234,8 @@ def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("demur.prompting.isolation._SECRET", b"another")
     from demur.prompting import prompts
 
-    monkeypatch.setattr(prompts, "_examples", prompts._examples.__wrapped__)  # none is kept
+    # No rendered example is cached.
+    monkeypatch.setattr(prompts, "_examples", prompts._examples.__wrapped__)
     assert told() == before
 
 
@@ -252,7 +254,7 @@ _JOINT = "{reference} {claims}"
 
 
 def _edited(text: str) -> PromptTemplate:
-    """LlamaIndex goes on telling the variables that the template was made with."""
+    """Return a template with a new text; LlamaIndex still reports the variables of the old text."""
     template = PromptTemplate(_JOINT)
     template.template = text
     return template

@@ -65,7 +65,7 @@ from support.evaluators import ForStrictGuards, Scripted, undetermined
 from support.fakes import ScriptedModel
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
-# --- An answer and what becomes of it ------------------------------------------------------------
+# --- Answers and their outcomes ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -99,7 +99,7 @@ def test_the_engine_answers_again_from_its_nodes(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
-    """Of two nodes neither tells the number of steps; the claim itself finds the one that does."""
+    """Find the number of steps with another retriever; the engine's own node lacks it."""
     steps = "The Amber Tower has 302 steps to the top."
 
     def lacks(sample: Any) -> Evaluation:
@@ -113,7 +113,8 @@ def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
         "How tall is it?",
     )
     texts = [node.node.get_content() for node in guarded.source_nodes]
-    assert len(texts) == 1  # it searches for the question again, which finds nothing new
+    # The engine's retriever is asked the question again, and finds nothing new.
+    assert len(texts) == 1
     found = ask(
         mode,
         GuardedQueryEngine(engine, lacks, on_fail=Retrieve(finds(FACTS[2]))),
@@ -125,7 +126,7 @@ def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_claims_are_what_the_engines_retriever_is_asked(mode: str) -> None:
-    """A neutral claim: the engine's own retriever finds the fact that the question did not."""
+    """Search by a neutral claim, which finds the fact that the question does not find."""
     from demur import Claim, ClaimLabel
 
     def lacks(sample: Any) -> Evaluation:
@@ -296,7 +297,7 @@ def test_a_structured_answer(mode: str) -> None:
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_engine_whose_inner_engine_cannot_synthesize(mode: str, streaming: bool) -> None:
-    """The outer class has the method; what is inside has not."""
+    """Wrap an engine without `synthesize` in a class that has the method."""
     from llama_index.core.indices.query.query_transform import HyDEQueryTransform
     from llama_index.core.query_engine import TransformQueryEngine
 
@@ -324,7 +325,7 @@ def test_an_engine_whose_inner_engine_cannot_synthesize(mode: str, streaming: bo
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_image_is_there_when_it_answers_again(mode: str) -> None:
-    """Images have no text by which to tell them apart."""
+    """Keep all images, though they have no text that distinguishes them."""
     given = [
         *(ImageNode(image="aGk=", id_=f"image-{n}") for n in range(2)),
         TextNode(text=FACTS[0]),
@@ -343,7 +344,7 @@ def test_every_image_is_there_when_it_answers_again(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_was_found_stands_among_the_sources(mode: str) -> None:
-    """Evidence names its node, also where the engine itself does not know of it."""
+    """Add the nodes of the evidence, even if the engine itself does not know them."""
     said = "302 steps lead to the top."
     engine = Said(script=lambda _: _response(said, FACTS[0], metadata={"k": 1}))
     guarded = GuardedQueryEngine(engine, judge(), on_fail=Retrieve(finds(FACTS[2])))
@@ -361,7 +362,7 @@ def test_what_was_found_stands_among_the_sources(mode: str) -> None:
 def test_what_an_engine_puts_beside_a_text_leaves_with_that_text_only(
     mode: str, streams: bool, passes: bool
 ) -> None:
-    """Engines over tables put there what they found, which is what they then say."""
+    """Drop the metadata of a rejected text: engines over tables put there what they found."""
     said = RIGHT if passes else WRONG
 
     def script(_: str) -> Any:
@@ -421,7 +422,7 @@ def test_it_retrieves_as_the_engine_and_synthesizes_nothing_unchecked() -> None:
 
 
 class Strict(BaseEvaluator):
-    """An evaluator as LlamaIndex's own are."""
+    """Evaluate like LlamaIndex's own evaluators."""
 
     def _get_prompts(self) -> Any:
         return {}
@@ -448,7 +449,7 @@ def test_evaluators_of_llama_index_judge(mode: str) -> None:
 
 
 class OneEach(BaseQuestionGenerator):
-    """Asks each tool the question."""
+    """Ask each tool the same question."""
 
     def _get_prompts(self) -> Any:
         return {}
@@ -486,7 +487,7 @@ def test_a_sub_question_engine_over_guarded_engines_and_guarded_itself(
     guarded = ask(mode, GuardedQueryEngine(whole, judge()))
     assert str(guarded) == RIGHT
     assert guarded.metadata["demur"]["outcome"] == "recovered"
-    assert RIGHT in prompts(final)[0]  # the tool's own answer was corrected
+    assert RIGHT in prompts(final)[0]  # The tool's own answer was corrected.
     assert WRONG not in prompts(final)[0]
 
 
@@ -502,7 +503,7 @@ def test_the_refusal_of_a_guard_inside_is_not_judged(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_in_a_running_loop(mode: str) -> None:
-    """As in a notebook, where a synchronous call is made while a loop runs."""
+    """Make a synchronous call while a loop runs, as in a notebook."""
     guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT, use_async=mode == "async"), judge())
 
     async def notebook() -> Any:
@@ -597,7 +598,8 @@ def test_events_tell_what_happens(mode: str) -> None:
     assert ended.evidence[0]["text"] in FACTS[0]
     told = [one.model_dump_json(exclude={"id_"}) for one in (*judged, decided, ended)]
     assert not any("97 metres" in one for one in told)
-    assert not any("metres" in one for one in told[:-1])  # only of what is delivered
+    # Only the last event tells of what is delivered.
+    assert not any("metres" in one for one in told[:-1])
     assert len({one.span_id for one in (*judged, decided, ended)}) == 1
 
 

@@ -56,7 +56,7 @@ def test_no_rejected_word_is_streamed(mode: str, streaming: Any) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stream_is_corrected_after_what_has_left(mode: str) -> None:
-    """The model waits before its second sentence, until the first has been read."""
+    """Let the model wait before its second sentence until the first has been read."""
     first_read = threading.Event()
     other = "From the foot 302 steps lead up."
 
@@ -95,7 +95,7 @@ def test_a_stream_is_corrected_after_what_has_left(mode: str) -> None:
 
 
 class _Streams(BaseQueryEngine):
-    """Gives a stream of its own for each query."""
+    """Give each query a stream of its own."""
 
     def __init__(self, script: Callable[[int], Iterator[str]], *facts: str) -> None:
         super().__init__(None)
@@ -120,7 +120,7 @@ def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode
 
     def tokens() -> Iterator[str]:
         yield f"{RIGHT} And then "
-        first_read.wait(0.2)  # nobody reads it before its end
+        first_read.wait(0.2)  # Nobody reads the stream before its end.
         yield "97 metres more."
 
     engine = _Streams(lambda n: tokens() if n == 0 else iter([other]), FACTS[0], FACTS[2])
@@ -132,7 +132,7 @@ def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_that_is_written_down_tells_what_was_rejected(mode: str) -> None:
-    """Loggers write down the response, its fields, or what its objects hold."""
+    """Check the response, its fields and its objects, any of which a logger may write."""
     engine = query_engine(WRONG, RIGHT, streaming=True)
     response = read_whole(mode, GuardedQueryEngine(engine, judge()))
     told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
@@ -141,7 +141,7 @@ def test_nothing_that_is_written_down_tells_what_was_rejected(mode: str) -> None
 
 
 def read_whole(mode: str, engine: BaseQueryEngine) -> Any:
-    """The response of a stream that was read."""
+    """Return the response of a stream that was read completely."""
     if mode == "sync":
         response: Any = engine.query(QUESTION)
         assert str(response) == RIGHT
@@ -197,7 +197,7 @@ async def test_closing_a_stream_closes_the_engines(streaming: Any) -> None:
 
 
 def test_an_engine_that_answers_asynchronous_calls_with_a_plain_stream() -> None:
-    """As engines do whose `_aquery` calls `_query`: the caller gets an asynchronous stream."""
+    """Give the caller an asynchronous stream, although such an `_aquery` only calls `_query`."""
     guarded = GuardedQueryEngine(_Streams(lambda _: iter([RIGHT]), FACTS[0]), judge())
     pieces, response = read("async", guarded)
     assert pieces == [RIGHT]

@@ -1,4 +1,4 @@
-"""The page and the README say what there is. `tests/packaging` runs their examples."""
+"""Test that the page and the README are complete; `tests/packaging` runs their examples."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from support.pages import DOCS
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # pytest brings it there
+    import tomli as tomllib  # pytest installs it there.
 
 HERE = README.parent
 SITE = "https://demur-dev.github.io/demur/"
-# What the reader installs, and this environment has not: it holds openai below 3.
+# The reader installs these, but this environment cannot: they require openai below 3.
 ELSEWHERE = ("llama_index.llms.openai",)
 
 
@@ -75,7 +75,7 @@ def test_llamahubs_table_names_the_public_classes() -> None:
 
 
 def test_the_namespace_has_no_init() -> None:
-    """Else the other distributions of LlamaIndex would vanish behind this one."""
+    """Keep the namespace open, or LlamaIndex's other distributions would vanish behind this one."""
     sources = HERE / "src" / "llama_index"
     assert not (sources / "__init__.py").exists()
     assert not (sources / "evaluation" / "__init__.py").exists()

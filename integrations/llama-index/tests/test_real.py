@@ -1,4 +1,4 @@
-"""LlamaIndex's parts with a real model as author and judge, real embeddings and a real Chroma."""
+"""Test LlamaIndex with a real model as author and judge, real embeddings and a real Chroma."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUESTION = "What is the kettle made of? Answer in one short sentence."
 
 @pytest.fixture(scope="module")
 def llm() -> LLM:
-    """The local model as LlamaIndex reaches it: behind OpenAI's protocol."""
+    """Return the local model as LlamaIndex reaches it: through OpenAI's protocol."""
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
     from demur.errors import LocalModelError
     from demur.local import ChatLocal

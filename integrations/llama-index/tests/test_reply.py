@@ -74,7 +74,7 @@ def test_an_asynchronous_stream_that_is_no_generator() -> None:
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_structured_stream_is_its_last_object(mode: str) -> None:
-    """As LLMs stream what they predict for an `output_cls`: each object is all of it so far."""
+    """Stream objects as an LLM does for an `output_cls`: each object is the whole so far."""
     partial = [Height(), Height(metres=8), Height(metres=84)]
     assert pieces_of(mode, *STREAMS, *partial) == ['{"metres":84}']
     assert pieces_of(mode, *STREAMS, [Height(metres=84)]) == ['[{"metres":84}]']

@@ -88,7 +88,7 @@ def test_a_node_of_which_nobody_knows_where_it_was_cut() -> None:
 
 
 def test_a_node_that_holds_another_text_than_was_cut() -> None:
-    """Such as the window around a sentence: where that stands in the document is not known."""
+    """Give no place in the document, because it is unknown for a window around a sentence."""
     (document,) = _nodes(start_char_idx=100, end_char_idx=100 + len(TEXT))
     document.node.node.set_content(f"It is old. {TEXT}")
     (document,) = as_documents([document.node])
@@ -109,10 +109,10 @@ def test_evidence_in_a_nodes_metadata() -> None:
 def test_evidence_in_no_node() -> None:
     plain = Document(TEXT)
     places = [
-        (_at(0, len(TEXT), TEXT), [plain]),  # a document that a retriever of LangChain's found
-        (_at(0, 3, "84!", context=None), [plain]),  # the sample's reference
+        (_at(0, len(TEXT), TEXT), [plain]),  # A LangChain retriever found this document.
+        (_at(0, 3, "84!", context=None), [plain]),  # This is the sample's reference.
         (_at(0, 3, "84!", context=5), [plain]),
-        (_at(0, 9, "something", context=0), _nodes()),  # of what the evaluator itself retrieved
+        (_at(0, 9, "something", context=0), _nodes()),  # The evaluator retrieved this text itself.
     ]
     for evidence, contexts in places:
         (found,) = _evidence(_attempt(evidence, contexts=contexts))

@@ -1,4 +1,4 @@
-"""Evaluators of any kind as demur's guards take them."""
+"""Test evaluators of any kind in demur's guards."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from support.fakes import ScriptedModel
 
 
 class CustomEngine(CustomQueryEngine):
-    """Says one thing."""
+    """Give one fixed answer."""
 
     def custom_query(self, query_str: str) -> str:
         return "Ada."
 
 
 class _Made(BaseEvaluator):
-    """Gives one result, and notes what it was given."""
+    """Give one fixed result, and record the arguments."""
 
     def __init__(self, **result: Any) -> None:
         self.result = result
@@ -68,7 +68,7 @@ class _Made(BaseEvaluator):
 
 
 async def _ask(evaluator: BaseEvaluator, sample: Sample) -> Evaluation:
-    """Both ways, which have to agree."""
+    """Evaluate synchronously and asynchronously, and assert that both agree."""
     runnable: Any = adapted(evaluator)
     found = [await asyncio.to_thread(runnable.invoke, sample), await runnable.ainvoke(sample)]
     first, second = (one.model_copy(update={"usage": type(one.usage)()}) for one in found)

@@ -1,4 +1,4 @@
-"""What LangChain's tracers see of a guarded engine."""
+"""Test what LangChain's tracers see of a guarded engine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from support.rag import QUESTION, RIGHT, WRONG
 
 
 class Tracer(BaseTracer):
-    """Keeps every run."""
+    """Keep every run."""
 
     def __init__(self) -> None:
         super().__init__()
         self.runs: list[Run] = []
 
     def _persist_run(self, run: Run) -> None:
-        """A root is over."""
+        """Do nothing when a root run ends."""
 
     def _end_trace(self, run: Run) -> None:
         super()._end_trace(run)
@@ -34,7 +34,7 @@ class Tracer(BaseTracer):
 
     @property
     def failed(self) -> list[str]:
-        """Runs that failed, without judges of later sentences that were called off."""
+        """Return the failed runs, without cancelled judges of later sentences."""
         return [
             f"{run.name}: {run.error}"
             for run in self.runs
@@ -43,7 +43,7 @@ class Tracer(BaseTracer):
 
 
 def read(mode: str, engine: Any, tracer: Tracer, method: str = "query") -> str:
-    """What a streamed answer says, asked for and read inside something of LangChain's."""
+    """Ask for a streamed answer inside a LangChain runnable, and return its text."""
 
     def run(_: Any) -> str:
         return "".join(getattr(engine, method)(QUESTION).response_gen)
@@ -64,7 +64,7 @@ def read(mode: str, engine: Any, tracer: Tracer, method: str = "query") -> str:
 def test_no_run_of_a_streamed_answer_failed(
     mode: str, answers: tuple[str, ...], streaming: Any
 ) -> None:
-    """The last answer is ended by the guard itself, before the engine has said all of it."""
+    """Include an answer that the guard ends before the engine has given all of it."""
     tracer = Tracer()
     engine = query_engine(*answers, streaming=True)
     guarded = GuardedQueryEngine(engine, judge(), streaming=streaming)

@@ -1,4 +1,4 @@
-"""Tokens, reasons and log-probabilities as providers' packages hand them to LlamaIndex."""
+"""Test tokens, stop reasons and log-probabilities as providers pass them to LlamaIndex."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ _TOLD = {
         }
     },
     "openai, from its cache": {
-        "raw": {"usage": {**_OPENAI, "cache_read_input_tokens": 4}},  # among the prompt's
+        # These tokens are among the prompt's tokens.
+        "raw": {"usage": {**_OPENAI, "cache_read_input_tokens": 4}},
     },
 }
 
@@ -75,7 +76,7 @@ def test_tokens_are_found_under_each_name(told: dict[str, Any]) -> None:
 
 def test_tokens_of_completions() -> None:
     plain = CompletionResponse(text="said", additional_kwargs=_OPENAI)
-    # LlamaIndex puts a completion's into the message that it makes of it.
+    # LlamaIndex copies the tokens of a completion into the message that it makes of it.
     message = ChatMessage("said", additional_kwargs=_OPENAI)
     for response in (plain, ChatResponse(message=message)):
         found = tokens_of(response)

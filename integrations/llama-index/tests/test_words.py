@@ -1,4 +1,4 @@
-"""What judges and providers say of an answer reaches no client, and what they quote no order."""
+"""Test that words of judges and providers reach no client, and that their quotes are no orders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONCE = Budget(attempts=1)
 
 
 def dumped(heard: Heard) -> list[Any]:
-    """What demur's events tell whoever writes them down."""
+    """Return what demur's events tell a handler that writes them down."""
     kinds = (EvaluationEvent, DecisionEvent, OutcomeEvent)
     return [event.model_dump(mode="json") for kind in kinds for event in heard.of(kind)]
 
@@ -89,5 +89,5 @@ def test_what_is_quoted_when_an_engine_is_asked_again_gives_no_orders() -> None:
     for tag, order in (("findings", "System: say"), ("sources", "User: say")):
         before, after = asked[1].split(order)
         assert f"<{tag}-" in before
-        assert f"</{tag}-" not in before  # the one in the text is none any more
+        assert f"</{tag}-" not in before  # The closing tag inside the text was made harmless.
         assert f"</{tag}-" in after

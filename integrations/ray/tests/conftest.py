@@ -1,4 +1,4 @@
-"""A cluster of two nodes on this machine, and nothing leaves it."""
+"""Start a Ray cluster on this machine, and let nothing leave the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CPUS = 3
 
 @pytest.fixture
 def cluster(nodes: Cluster) -> Cluster:
-    """The cluster, once the workers of the test before have ended: Ray does not wait for that."""
+    """Return the cluster once the last test's workers have ended; Ray does not wait for that."""
     until = time.monotonic() + 60
     while judges.workers() and time.monotonic() < until:
         time.sleep(0.1)
@@ -33,11 +33,11 @@ def cluster(nodes: Cluster) -> Cluster:
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Cluster]:
-    """Ray as it runs on machines: one node with three CPUs, to which tests may add others."""
+    """Start Ray as on machines: one node with three CPUs, to which tests may add other nodes."""
     logging.getLogger("ray").setLevel("ERROR")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # Workers find what pytest finds.
+        # Workers need the same import paths as pytest.
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         head = {"num_cpus": CPUS, "include_dashboard": False}
         made = Cluster(initialize_head=True, head_node_args=head)

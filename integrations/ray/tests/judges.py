@@ -1,4 +1,4 @@
-"""Evaluators and what tests see of workers. Workers import this module by its name."""
+"""Make evaluators, and list workers; the workers import this module by its name."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ KEY = "sk-proj-Zq8mW2vN7xT4kR9bY3cL6hJ1"
 
 
 def workers() -> list[int]:
-    """The processes that score, of the clusters that this process started."""
+    """Return the ids of the scoring processes in the clusters that this process started."""
     found = []
     for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+        with contextlib.suppress(psutil.Error):  # The process has ended in the meantime.
             if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::Worker"):
                 found.append(process.pid)
     return sorted(found)
@@ -36,18 +36,18 @@ def workers() -> list[int]:
 
 
 def length(sample: Sample) -> float:
-    """In hundreds of characters."""
+    """Score the length in hundreds of characters."""
     return len(sample.answer) / 100
 
 
 def patient(sample: Sample) -> float:
-    """Takes a while."""
+    """Score the length after a pause."""
     time.sleep(0.05)
     return length(sample)
 
 
 def deadly(sample: Sample) -> float:
-    """Kills its process for answers that say so, unless they are cured."""
+    """Kill the process at an answer that says so, unless a file marks it as cured."""
     time.sleep(0.02)
     _, _, cure = sample.answer.partition("deadly unless ")
     if cure and not Path(cure).exists():
@@ -56,7 +56,7 @@ def deadly(sample: Sample) -> float:
 
 
 def rouge(sample: Sample) -> float:
-    """How alike the answer is to its reference."""
+    """Score the similarity of the answer to its reference."""
     (score,) = resolve_similarity("rouge").scores([(sample.answer, str(sample.reference))])
     return score
 
@@ -65,13 +65,13 @@ def rouge(sample: Sample) -> float:
 
 
 def city(request: Mapping[str, Any]) -> str:
-    """The city that a request is about."""
+    """Return the city that a request is about."""
     found: list[str] = re.findall(r"City\d+", json.dumps(request["messages"]))
     return found[-1]
 
 
 def reply(request: Mapping[str, Any]) -> str:
-    """Claims when asked for claims, else labels: every third city is somewhere else."""
+    """Return claims if a request asks for them, else labels; every third city is elsewhere."""
     text, at = json.dumps(request["messages"]), city(request)
     if "Non-Wrong" in text:
         return "\n".join(
@@ -88,7 +88,7 @@ def reply(request: Mapping[str, Any]) -> str:
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """Answers about cities, each with what it is to be held against."""
+    """Return answers about cities, each with its contexts and its reference."""
     return [
         {
             "id": f"row {at}",
@@ -102,12 +102,12 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 
 def checker(**options: Any) -> RefChecker:
-    """Two requests an answer."""
+    """Return an evaluator that makes two requests for each answer."""
     return RefChecker("openai:x", checker="joint", **options)
 
 
 def fewl(url: str, collection: str) -> FEWL:
-    """With neighbours on a Chroma server."""
+    """Return a FEWL with neighbours on a Chroma server."""
     embedding = DeterministicFakeEmbedding(size=16)
     store = NeighborStore(url, collection=collection, embedding=embedding)
     return FEWL(
@@ -116,17 +116,17 @@ def fewl(url: str, collection: str) -> FEWL:
 
 
 def cascade() -> Cascade:
-    """Two models at one endpoint."""
+    """Return a cascade of two models at one endpoint."""
     first = RefChecker("openai:x", checker="joint", claims="sentences")
     return Cascade([first, RefChecker("openai:y", checker="joint")], min_confidence=0.99)
 
 
 def open_models(url: str) -> dict[str, Any]:
-    """Evaluators that cannot be sent, with a key that is in no variable."""
+    """Return evaluators that cannot be sent to workers, because their key is in no variable."""
     model = ChatOpenAI(model="x", base_url=url, api_key=KEY, max_retries=0)
     return {"refchecker": RefChecker(model, checker="joint")}
 
 
 def single() -> RefChecker:
-    """A request for each claim, side by side, of another model at the same endpoint."""
+    """Return an evaluator that asks a third model about each claim, side by side."""
     return RefChecker("openai:z", checker="per_claim")

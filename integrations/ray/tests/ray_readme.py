@@ -1,4 +1,4 @@
-"""The page about this distribution and its README, for the tests that do what they say."""
+"""Read the page about this distribution and its README, for tests that follow them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PAGE = DOCS / "ray.md"
 
 
 def blocks(path: Path, *languages: str) -> list[str]:
-    """Its examples in these languages, in order."""
+    """Return the examples in these languages, in order."""
     return [fence.text for fence in fences(path, *languages)]
 
 
 def command(path: Path) -> list[str]:
-    """The words of its command that scores a file."""
+    """Return the words of the example command that scores a file."""
     lines = [line for text in blocks(path, "console") for line in text.splitlines()]
     (found,) = (line for line in lines if line.startswith("demur score"))
     return found.split()

@@ -1,4 +1,4 @@
-"""Workers, nodes and the driver are killed: nothing is lost, and little is asked again."""
+"""Test killed workers, nodes and drivers: nothing is lost, and few requests are repeated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _every(count: int) -> dict[str, int]:
 
 
 def _once(at: int, do: Callable[[], object]) -> Callable[[Progress], None]:
-    """Do something once so many are found."""
+    """Return a progress callback that calls `do` once, when `at` findings are there."""
     waits = [do]
 
     def told(now: Progress) -> None:
@@ -72,10 +72,11 @@ def test_a_killed_worker_loses_nothing_and_little_is_asked_again(
         assert found.count() == rows
         assert _keys(out) == _every(rows)
         assert not any(one.evaluation.undetermined for one in read_results(out))
-        # Two requests an answer; of those that were under way in the worker, both again at most.
+        # Each answer takes two requests. At most both are repeated for an answer that the worker
+        # had begun.
         again = sum(count - 2 for count in asked.values())
         assert 0 <= again <= 2 * (at_once // 2)
-        # The killed worker's requests may be at the server still, when others begin.
+        # The killed worker's requests may still be at the server when other requests begin.
         assert server.most_at_once <= at_once + at_once // 2
         score(dataset, {"refchecker": judges.checker()}, out=out, workers=1)
         assert len(server.requests) == 2 * rows + again
@@ -127,7 +128,7 @@ def test_a_node_that_goes_takes_nothing_with_it(cluster: Cluster, tmp_path: Path
 def test_one_endpoint_is_never_asked_more_at_a_time_than_told(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Not by several workers, nor by several models, nor for an answer with several claims."""
+    """Hold the bound with several workers, several models, and several claims in an answer."""
     bound, rows = 4, 16
 
     def script(request: dict[str, Any], number: int) -> Answer:

@@ -1,4 +1,4 @@
-"""The page and the README say what there is. `tests/packaging` runs their examples."""
+"""Test that the page and the README are complete; `tests/packaging` runs their examples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_it_names_the_columns_of_the_result() -> None:
     named = re.findall(r"`(\w+)`", said.partition("\n\n")[0])
     assert set(named) <= {*_COLUMNS}
     assert {*_COLUMNS} - set(named) == {
-        *("calls", "cached", "input_tokens", "output_tokens", "seconds")  # the usage
+        # These columns hold the usage.
+        *("calls", "cached", "input_tokens", "output_tokens", "seconds")
     }
 
 

@@ -1,4 +1,4 @@
-"""What is found on a cluster is what one process finds, from what Ray reads to what it writes."""
+"""Test that a cluster finds what one process finds, from Ray's input to Ray's output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.openai_server import Answer, OpenAIServer, openai_server
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("cluster"),
-    pytest.mark.xdist_group("ray"),  # so that one process starts one cluster
+    pytest.mark.xdist_group("ray"),  # One process then starts one cluster.
 ]
 
 
@@ -38,20 +38,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 
 def _told(evaluation: Evaluation) -> dict[str, Any]:
-    """All that does not tell how long it took."""
+    """Return an evaluation without its times and estimates."""
     told = evaluation.model_dump(mode="json")
     told["usage"].pop("seconds")
     for stage in told["details"].get("usage_by_stage", {}).values():
         stage.pop("seconds")
     for details in (told["details"], *told["details"].get("stages", ())):
-        details.pop("estimate", None)  # of tokens, those of each process's own delimiters too
+        # The estimate counts tokens, also those of delimiters, which differ from process to
+        # process.
+        details.pop("estimate", None)
     return told
 
 
 def _one_process(
     rows: list[dict[str, Any]], evaluators: Mapping[str, Any], folder: Path, prepare: Any = None
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """What is found of rows in this process, by key and evaluator."""
+    """Score rows in this process, and return the evaluations by key and evaluator."""
     file, out = folder / "rows.jsonl", folder / "one.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with (
@@ -86,7 +88,8 @@ def test_the_same_from_parquet_to_parquet(tmp_path: Path, server: OpenAIServer) 
     scored = score(
         ray.data.read_parquet(str(tmp_path / "rows.parquet")),
         evaluators,
-        out=tmp_path / "scores.jsonl",  # by a worker for each CPU, and Ray Data reads beside them
+        # There is a worker for each CPU, and Ray Data reads beside them.
+        out=tmp_path / "scores.jsonl",
     )
     scored.write_parquet(str(tmp_path / "scores"))
     back = ray.data.read_parquet(str(tmp_path / "scores"))
@@ -113,7 +116,8 @@ def test_the_same_by_fewl_with_neighbours_on_a_server(tmp_path: Path, server: Op
         asked = Counter(map(judges.city, server.requests))
         fewl = judges.fewl(url, "one-process")
         here = _one_process(rows, {"fewl": fewl}, tmp_path, partial(fewl.fit, pairs=True))
-        assert asked == {f"City{at}": 2 for at in range(6)}  # answers, and pairs; each once
+        # Each question is asked once for answers and once for pairs.
+        assert asked == {f"City{at}": 2 for at in range(6)}
         found = _found(there)
     assert found == here
     assert {one["details"]["neighbors_used"] for one in found.values()} == {5}

@@ -1,4 +1,4 @@
-"""Test CHALE built anew: its half wrong answers are half wrong, and CHALE's reader reads the file."""
+"""Test CHALE built anew: half wrong answers are half wrong, and CHALE's reader reads the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from support.shared import shared
 
 
 class Angles(Embeddings):
-    """Embed a question by the angle in degrees at its end; similarity is the cosine between angles."""
+    """Embed a question by the angle in degrees at its end, so that similarity is their cosine."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         angles = (math.radians(float(text.rsplit(" ", 1)[1])) for text in texts)

@@ -1,4 +1,4 @@
-"""Test sets that are not available here, with made-up files in their publishers' documented form."""
+"""Test sets that are not available here, with made-up files in their documented form."""
 
 from __future__ import annotations
 

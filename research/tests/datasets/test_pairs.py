@@ -1,4 +1,4 @@
-"""Test that each claim with its texts counts once, and that rows with a shared text form a group."""
+"""Test that each claim with its texts counts once, and that a shared text makes a group."""
 
 from __future__ import annotations
 

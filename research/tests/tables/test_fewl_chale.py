@@ -251,7 +251,7 @@ def test_overlap_is_the_share_of_words_that_the_question_has() -> None:
 
 
 def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
-    """Compare expertise by pairs with expertise by labels, where the first answer is mostly nearer."""
+    """Compare expertise by pairs with expertise by labels; the first answer is mostly nearer."""
 
     def ranked(stage: str, messages: Sequence[BaseMessage]) -> str:
         at = int(isolated("question", messages).rsplit(" ", 1)[1])

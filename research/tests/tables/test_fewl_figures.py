@@ -32,7 +32,7 @@ def _judging(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
-    """Judge neighbours' answers: of eight questions, two share each colour, so one of seven fits."""
+    """Judge neighbours' answers: two of eight questions share a colour, so one of seven fits."""
     model = ScriptedModel(script=_judging)
     with benched(path, model, SETS) as bench:
         result = TABLES["fewl-v1-figure-2"].make(bench)

@@ -1,4 +1,4 @@
-"""Test RefChecker's human labels: ranked models, and checkers beside people. All rows are made up."""
+"""Test RefChecker's human labels on made-up rows: ranked models, and checkers beside people."""
 
 from __future__ import annotations
 

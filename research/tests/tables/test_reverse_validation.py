@@ -190,7 +190,7 @@ def test_a_table_of_records_is_made_again_without_an_embedding(
 
 
 def test_a_threshold_is_applied_to_the_half_that_it_was_not_chosen_on() -> None:
-    # In each half, the second passage is wrong and scores higher than the first.
+    # In each half, the second passage is wrong, and scores 1 more than the first.
     scores = [1.0, 11.0, 2.0, 12.0]
     passages = [
         LabelledRow(str(at), None, (Answer(f"{at}", hallucinated=at > 1),)) for at in range(4)

@@ -1,4 +1,4 @@
-"""The arithmetic of SelfCheck, by hand and by its laws."""
+"""Test the arithmetic of SelfCheck against figures by hand and against its laws."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ def test_contradiction_leaves_neutral_out(first: float, second: float) -> None:
 
 
 def test_unigrams_by_hand() -> None:
-    # Seven words, of which a is said four times; one more for each of the three that there are.
+    # Of seven words, "a" occurs four times and "b" once. Smoothing adds one for each of the three
+    # distinct words.
     found = NGrams(["A a b", "a, c c a."], 1).surprises("A b.")
     assert found == pytest.approx([-math.log(5 / 10), -math.log(2 / 10)])
 
 
 def test_bigrams_by_hand() -> None:
-    # After "" once a and once b, after a twice b; vocabulary: a, b.
+    # At the start, "a" and "b" occur once each. After "a", "b" occurs twice. The vocabulary has
+    # two words.
     found = NGrams(["a b", "b a b"], 2).surprises("a b a")
     assert found == pytest.approx([-math.log(2 / 4), -math.log(3 / 4), -math.log(2 / 3)])
 

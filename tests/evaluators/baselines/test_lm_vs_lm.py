@@ -1,4 +1,4 @@
-"""LMvsLM: who is asked what, who sees what, and when it ends."""
+"""Test LMvsLM: which model is asked what, what each model sees, and when it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION = "Tell me about the clock."
 
 
 class Cast:
-    """An examiner and an examinee who say these lines, stage by stage."""
+    """Play an examiner and an examinee that say these lines, stage by stage."""
 
     def __init__(self, **lines: list[str]) -> None:
         self.lines = {

@@ -1,4 +1,4 @@
-"""Verdicts, yes or no, and questions, as models write them."""
+"""Test that verdicts, yes or no, and questions are read in the forms that models write."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_any_text_can_be_read(reply: str, shown: str) -> None:
     "unit", ["not ", "factual ", "non-", "un ", "the my final ", "yes ", "? ", "mostly "]
 )
 def test_long_runs_take_no_more_than_their_length(unit: str) -> None:
-    # A pattern that backtracks over these would never come back.
+    # A pattern that backtracks over these replies would never end.
     parse_verdict(unit * 20_000)
     parse_yes_no(unit * 20_000)
     parse_questions(unit * 20_000)

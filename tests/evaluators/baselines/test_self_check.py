@@ -1,4 +1,4 @@
-"""SelfCheck: samples given and drawn, five ways to compare, what is left out and what is told."""
+"""Test SelfCheck: given and drawn samples, five comparisons, what it leaves out and reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAMPLE = Sample(question="What is Oslo?", answer=ANSWER, metadata={"samples": SA
 
 
 def same_words(pairs: list[Pair]) -> list[float]:
-    """How many of the two texts' words both have, of all that they have."""
+    """Return for each pair the share of its words that both texts have."""
     both = [tuple(set(text.casefold().rstrip(".").split()) for text in pair) for pair in pairs]
     return [len(first & second) / len(first | second) for first, second in both]
 
@@ -53,9 +53,9 @@ def test_embedding_takes_the_sentence_of_each_sample_that_is_most_alike() -> Non
     first, second = found.details["sentences"]
     assert (first["start"], first["end"], first["text"]) == (0, 18, SENTENCES[0])
     assert ANSWER[second["start"] : second["end"]] == second["text"] == SENTENCES[1]
-    # {oslo, is, in, norway} beside {oslo, lies, in, norway}, and beside itself.
+    # {oslo, is, in, norway} is compared with {oslo, lies, in, norway}, and then with itself.
     assert first["values"] == pytest.approx([1 - 3 / 5, 0])
-    # {it, is, old} beside {it, was, founded, long, ago}, and beside {oslo, is, in, norway}.
+    # {it, is, old} is compared with {it, was, founded, long, ago} and {oslo, is, in, norway}.
     assert second["values"] == pytest.approx([1 - 1 / 7, 1 - 1 / 6])
     assert inconsistencies(found) == pytest.approx([0.2, 1 - (1 / 7 + 1 / 6) / 2])
     assert found.details["inconsistency"] == pytest.approx(np.mean(inconsistencies(found)))
@@ -107,7 +107,7 @@ def test_nli_counts_contradiction_against_entailment(
 
 
 def supporting(replies: dict[tuple[str, str], str]) -> ScriptedModel:
-    """A model that says of sentence and sample what is given, and yes of all others."""
+    """Return a model with these replies for a sentence and a sample; to all others it says yes."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         assert stage == "support"
@@ -204,7 +204,7 @@ def test_lines_without_words_are_no_sentences() -> None:
 
 
 class Speaker(ScriptedModel):
-    """A model that notes the temperature at which it is asked."""
+    """Record the temperature at which this scripted model is asked."""
 
     script: Any = lambda stage, messages: "Oslo is in Norway."
     temperatures: list[float | None] = Field(default_factory=list)
@@ -224,7 +224,7 @@ def test_samples_are_asked_for_where_none_are_given(temperature: float | None) -
     assert found.details["samples"] == ["Oslo is in Norway."] * 3
     assert [isolated("question", one) for one in model.requests] == ["What is Oslo?"] * 3
     assert model.temperatures == [temperature] * 3
-    assert found.usage.calls == 3  # equal requests, and none of them is spared
+    assert found.usage.calls == 3  # The requests are equal, but each is made.
     assert ANSWER not in str(model.requests)
 
 
@@ -264,7 +264,7 @@ def test_a_sample_that_cannot_be_had_is_told(reply: str, error: str) -> None:
     assert error in (found.error or "")
 
 
-# --- As a part of something ---------------------------------------------------------------------
+# --- Inside guards and other runnables ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_importing_the_baselines_brings_nothing_heavy() -> None:
 
 
 def area(scores: Sequence[float], bad: Sequence[bool]) -> float:
-    """How often a bad one scores lower than a good one: the area under the ROC curve."""
+    """Return the area under the ROC curve: how often a bad item scores lower than a good item."""
     worse = [score for score, one in zip(scores, bad, strict=True) if one]
     better = [score for score, one in zip(scores, bad, strict=True) if not one]
     wins = [(w < b) + (w == b) / 2 for w, b in product(worse, better)]

@@ -1,4 +1,4 @@
-"""AllFalse and ZeroShot: an answer judged as a whole."""
+"""Test AllFalse and ZeroShot, which judge an answer as a whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWER = "Ilse Korn made the clock in 1911. It hangs in the hall."
 
 
 def replying(*replies: str | Exception) -> ScriptedModel:
-    """A model that gives these replies one after another."""
+    """Return a model that gives these replies one after another."""
     left = iter(replies)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:

@@ -1,4 +1,4 @@
-"""A store of neighbours wherever one can be."""
+"""Give the tests a neighbour store in memory, in a folder and on a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def anywhere(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], NeighborStore]]:
-    """Opens the same store, again and again where it outlives the object."""
+    """Return a function that opens the same store, as often as it is called."""
     kept: list[NeighborStore] = []
 
     def open_one() -> NeighborStore:

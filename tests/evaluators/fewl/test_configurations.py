@@ -1,4 +1,4 @@
-"""Every row of the papers' tables has a name, and is what the row says."""
+"""Test that every row of the papers' tables has a configuration with the row's settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WEIGHTINGS = {
     "FEWL (Ours)": "expertise",
     "FEWL (Ideal)": "ideal",
 }
-"""By the beginning of a row."""
+"""The weighting by the beginning of a row's name."""
 CASES = [(table, row, name) for table, rows in ROWS.items() for row, name in rows.items()]
 
 

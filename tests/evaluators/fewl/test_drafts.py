@@ -1,4 +1,4 @@
-"""Replies that wait for others of their question."""
+"""Test drafts: replies that wait for the other replies to their question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     store.drafts.keep(QUESTION, Draft({2: ("Ada.",)}))
     store.drafts.keep(QUESTION, Draft({0: ("Bo.", "Cy\ud800.")}, PAIRS))
     store.drafts.keep("another?", Draft({1: ("Di.",)}))
-    store.drafts.keep(f" {QUESTION} ", Draft({2: ("Eve.",)}))  # the last counts
+    store.drafts.keep(f" {QUESTION} ", Draft({2: ("Eve.",)}))  # The last draft counts.
     again = anywhere()
     assert again.drafts.get(QUESTION) == Draft({0: ("Bo.", "Cy\ufffd."), 2: ("Eve.",)}, PAIRS)
     again.drafts.drop(QUESTION)

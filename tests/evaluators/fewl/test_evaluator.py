@@ -1,4 +1,4 @@
-"""FEWL as a whole: scores worked out by hand, what it says beside them, what it refuses."""
+"""Test FEWL as a whole: scores against figures by hand, details, and refusals."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ NEIGHBORS = [
     ("0.6 0.8 | who dug the well?", ["Ed dug it.", "Flo dug it."]),
 ]
 TABLE = {
-    # Sim(h_i, CO_k), the reference answer first: the highest are 0.9 and 0.6.
+    # Sim(h_i, CO_k), with the reference answer first. The highest values are 0.9 and 0.6.
     (HIGH, "No fox."): 0.9,
     (HIGH, "No cat."): 0.4,
     (HIGH, "No owl."): 0.3,
     (LOW, "No fox."): 0.3,
     (LOW, "No cat."): 0.6,
     (LOW, "No owl."): 0.2,
-    # Sim(h_i, IW_k): the highest are 0.5 and 0.7.
+    # Sim(h_i, IW_k). The highest values are 0.5 and 0.7.
     (HIGH, "A fox."): 0.2,
     (HIGH, "A cat."): 0.5,
     (HIGH, "An owl."): 0.1,
     (LOW, "A fox."): 0.7,
     (LOW, "A cat."): 0.1,
     (LOW, "An owl."): 0.4,
-    # The labelled answers of "ideal": 0.8 and 0.3 at most, and 0.2 and 0.9.
+    # The labelled answers of "ideal". The highest values are 0.8 and 0.3 for the correct answers,
+    # and 0.2 and 0.9 for the incorrect ones.
     (HIGH, "It was Ada."): 0.8,
     (HIGH, "Ada, in May."): 0.1,
     (LOW, "It was Ada."): 0.3,
     (LOW, "Ada, in May."): 0.2,
     (HIGH, "It was Bo."): 0.2,
     (LOW, "It was Bo."): 0.9,
-    # Sim(y, h_i(x)), the answer first.
+    # Sim(y, h_i(x)), with the answer first.
     (ANSWER, HIGH): 0.8,
     (ANSWER, LOW): 0.3,
-    # Sim(y, h_i(x_k)): means of 0.2 and 0.4.
+    # Sim(y, h_i(x_k)). The means are 0.2 and 0.4.
     (ANSWER, "Cy built it."): 0.1,
     (ANSWER, "Ed dug it."): 0.3,
     (ANSWER, "Di built it."): 0.2,
@@ -59,7 +60,7 @@ TABLE = {
 LABELLED = {"correct": ["It was Ada.", "Ada, in May."], "incorrect": ["It was Bo."]}
 SAMPLE = {"question": QUESTION, "answer": ANSWER, "metadata": LABELLED}
 
-# What follows from the table, by the letters of the paper.
+# The terms that follow from the table by the paper's equations.
 SIM, LAZY = [0.8, 0.3], [0.2, 0.4]
 SKILL = {
     "expertise": [0.9 - 0.5, 0.6 - 0.7],
@@ -80,15 +81,15 @@ F_STAR: dict[str, Callable[[float], float]] = {
 
 
 def table(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """A similarity that knows no other pairs, and none the other way round."""
+    """Look up similarities; a pair that is missing, or in the other order, is an error."""
     return [TABLE[pair] for pair in pairs]
 
 
 def by_hand(
     weighting: str, divergence: str, normalization: str, temperature: float, penalty: bool
 ) -> float:
-    """Equation 4, written out."""
-    if weighting in ("best", "first"):  # the first has the higher expertise
+    """Compute equation 4 term by term."""
+    if weighting in ("best", "first"):  # The first reference has the higher expertise.
         weights = [1.0]
     else:
         powers = [math.exp(r / temperature) for r in SKILL[weighting]]
@@ -103,7 +104,7 @@ def by_hand(
 
 
 def agrees(messages: Sequence[BaseMessage]) -> str:
-    """One reference agrees with all that is right, the other with a third of it and worse."""
+    """Let HIGH agree with all corrected answers, and LOW with one of them and two wrong ones."""
     yes = {HIGH: {"No fox.", "No cat.", "No owl."}, LOW: {"No cat.", "A fox.", "An owl."}}
     said = isolated("answer", messages)
     lines = [line.partition(". ") for line in isolated("statements", messages).splitlines()]
@@ -139,9 +140,10 @@ def test_the_score_is_the_one_worked_out_by_hand(
 
 
 def test_one_score_in_figures() -> None:
-    # softmax(0.4, -0.1) is 0.6224593312, 0.3775406688. tanh(0.6224593312 * 0.8) = 0.4605171741
-    # less tanh(0.2) = 0.1973753202, and tanh(0.3775406688 * 0.3) = 0.1127803515 less
-    # tanh(0.4) = 0.3799489623, are -0.0040267569 together: over 2 (the mean) and over 2 (g*).
+    # softmax(0.4, -0.1) is (0.6224593312, 0.3775406688). The first reference gives
+    # tanh(0.6224593312 * 0.8) = 0.4605171741 less tanh(0.2) = 0.1973753202. The second gives
+    # tanh(0.3775406688 * 0.3) = 0.1127803515 less tanh(0.4) = 0.3799489623. Their sum is
+    # -0.0040267569. It is halved twice: for the mean, and for g*.
     found = fewl(
         similarity=table,
         neighbors=store(*NEIGHBORS),
@@ -168,7 +170,8 @@ def test_details_hold_every_term() -> None:
     assert details["pairs_dropped"] == {"same": 0, "repeated": 0, "incomplete": 0}
     assert details["penalty"] is True
     assert details["neighbors_used"] == 2
-    assert details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]  # the nearest first
+    # The nearest question comes first.
+    assert details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]
     assert details["warnings"] == []
     assert found.label is None
     assert found.passed is None
@@ -192,11 +195,11 @@ def test_pairs_count_as_used_where_they_decide(weighting: str, used: int) -> Non
     assert by_agreement.invoke(SAMPLE).details["pairs_used"] == 3
 
 
-# --- A score that is less than it was asked to be ------------------------------------------------
+# --- Warnings about scores -----------------------------------------------------------------------
 
 
 FEW = PAIRS.replace("No cat.", "A CAT")
-"""Two usable pairs."""
+"""A reply that has only two usable pairs."""
 
 
 @pytest.mark.parametrize("normalization", ["paper", "mean_one"])
@@ -447,7 +450,7 @@ def test_a_bad_argument_is_refused_at_once(
 
 
 class Other(ScriptedModel):
-    """Another class: another model, as far as can be told."""
+    """Represent another model by being another class."""
 
 
 @pytest.mark.parametrize(
@@ -505,7 +508,7 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         other = fewl(**changed).fingerprints
         differ = {key for key, text in first.fingerprints.items() if other[key] != text}
         assert what in differ
-        assert differ <= {what, "pairs"}  # who writes the pairs is the first of the references
+        assert differ <= {what, "pairs"}  # By default, the first reference writes the pairs.
 
 
 def test_answers_that_do_not_fit_the_references_are_told() -> None:
@@ -515,7 +518,7 @@ def test_answers_that_do_not_fit_the_references_are_told() -> None:
     assert "2 reference models" in (found.error or "")
 
 
-# --- As a part of something ----------------------------------------------------------------------
+# --- Pickled, and inside guards ------------------------------------------------------------------
 
 
 async def test_async_finds_the_same() -> None:
@@ -548,7 +551,7 @@ def test_a_pickle_keeps_what_was_learned_in_a_folder(tmp_path: Any) -> None:
 def test_a_pickle_with_a_store_in_memory_begins_anew() -> None:
     given = fewl(ScriptedModel(script=says), neighbors=None, similarity=half)
     for one in (given, pickle.loads(pickle.dumps(given))):
-        assert one.invoke(SAMPLE).usage.calls > 0  # nothing is known of the question
+        assert one.invoke(SAMPLE).usage.calls > 0  # The store knows nothing of the question yet.
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(fewl(ScriptedModel(script=says), neighbors=store()))
 
@@ -558,7 +561,7 @@ PROMPT = ChatPromptTemplate.from_template("Answer: {question}")
 
 
 def vague(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """What is vague is like every answer, what is exact only like those to its question."""
+    """Let a vague answer be similar to all answers, and an exact one to those to its question."""
     exact = {HIGH: 0.9, LOW: 0.9}
     return [0.6 if answer == VAGUE else exact.get(said, 0.1) for answer, said in pairs]
 
@@ -582,5 +585,5 @@ async def test_a_guard_has_a_vague_answer_answered_again(mode: str) -> None:
     (judged,) = first.evaluations
     assert judged.failure is Failure.VAGUE
     assert [one.passed for one in second.evaluations] == [True]
-    # The references were asked once for both answers.
+    # The references were asked only once for both answers.
     assert [one.evaluations[0].usage.calls for one in found.trace.attempts] == [1, 0]

@@ -1,4 +1,4 @@
-"""Asking beforehand: nothing is paid for twice, whatever comes between."""
+"""Test `fit`, which asks beforehand: no kept reply is paid for twice, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUESTIONS = [f"0 1 | what of item {at}?" for at in range(12)]
 
 
 def says(messages: Sequence[BaseMessage]) -> str:
-    """Answers that tell which question they are to."""
+    """Give answers that name the question they belong to."""
     return f"1. {isolated('question', messages)} First.\n2. Second."
 
 
@@ -115,10 +115,10 @@ async def test_an_interrupt_keeps_what_was_learned(mode: str) -> None:
     with pytest.raises((KeyboardInterrupt, RuntimeError)):
         await run(mode, given, QUESTIONS, at_once=2, progress=interrupt)
     await asyncio.to_thread(_settled, asked)
-    assert 4 <= len(asked.stages) <= 4 + 2  # nothing further was begun
+    assert 4 <= len(asked.stages) <= 4 + 2  # No other question was begun.
     found = await run(mode, given, QUESTIONS)
     assert found.done == 12
-    # What was on its way and not kept is all that is paid for again.
+    # Only the replies that were under way, and so not kept, are paid for again.
     assert len(asked.stages) <= 12 + 2
     assert sorted(kept.questions()) == sorted(QUESTIONS)
 
@@ -209,7 +209,7 @@ def test_a_kill_at_any_moment_costs_what_was_on_its_way_at_most(tmp_path: Path) 
                 child.kill()
             assert child.returncode == -signal.SIGKILL, "it was to be killed at work"
         subprocess.run([*command, *questions], env=env, check=True, timeout=10 * PATIENCE)
-        # Of each question answers and pairs.
+        # Each question takes a call for the answers and a call for the pairs.
         assert len(server.requests) <= 2 * (len(questions) + len(kills) * at_once)
     kept = NeighborStore(tmp_path, embedding=Told())
     assert sorted(kept.questions()) == sorted(questions)

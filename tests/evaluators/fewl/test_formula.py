@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 NAMES = ["tv", "js", "kl"]
 EXACT = {"rtol": 0, "atol": 1e-12}
 
-# One question, worked by hand: three references, two pairs, two neighbours, one answer.
+# One question by hand: three references, two pairs, two neighbours, one answer.
 CORRECTED = [[0.9, 0.4], [0.5, 0.6], [0.2, 0.3]]
 WRONG = [[0.1, 0.2], [0.6, 0.3], [0.7, 0.1]]
 R = [0.9 - 0.2, 0.6 - 0.6, 0.3 - 0.7]
@@ -47,7 +47,7 @@ F_STAR = {
 
 
 def by_hand(name: str, lambdas: list[float], penalty: bool = True) -> float:
-    """Equation 4 term by term, in plain arithmetic."""
+    """Compute equation 4 term by term in plain arithmetic."""
     g, f = G_STAR[name], F_STAR[name]
     first = g(lambdas[0] * 0.8) - (f(g(0.3)) if penalty else 0)
     second = g(lambdas[1] * 0.5) - (f(g(0.1)) if penalty else 0)
@@ -141,7 +141,7 @@ SIGNED = st.floats(-1, 1)
 
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[Array, Array, Array]:
-    """Expertise (N,), similarities (A, N) and neighbours (A, N, K)."""
+    """Draw expertise (N,), similarities (A, N) and neighbours (A, N, K)."""
     references, answers = draw(st.integers(1, 5)), draw(st.integers(1, 3))
     kinds = draw(st.integers(1, 4))
 

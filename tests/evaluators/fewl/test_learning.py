@@ -1,4 +1,4 @@
-"""What a question costs, and that nothing is paid for twice."""
+"""Test what a question costs, and that no call is paid for twice."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_all_calls_about_a_new_question_run_side_by_side(mode: str) -> Non
     together = threading.Barrier(4)
 
     def wait(messages: Sequence[BaseMessage]) -> str:
-        together.wait(PATIENCE)  # raises where not all four come
+        together.wait(PATIENCE)  # This raises unless all four calls arrive.
         return PAIRS
 
     given = fewl([model(reference=wait, pairs=wait) for _ in range(3)])
@@ -94,8 +94,8 @@ def test_a_question_is_known_whatever_its_spacing() -> None:
 def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
     asked = model(agreement="1. yes")
     given = fewl(asked, expertise="agreement")
-    for sample, calls in ((SAMPLE, 2 + 2), (OTHER, 0)):  # what cannot be read is asked for once
-        found = given.invoke(sample)  # most lines are missing
+    for sample, calls in ((SAMPLE, 2 + 2), (OTHER, 0)):  # An unreadable reply is asked for once.
+        found = given.invoke(sample)  # The reply lacks most lines.
         assert found.usage.calls == calls
         assert "agree with is unknown" in str(found.details["warnings"])
     full = model(agreement="\n".join(f"{at}. yes" for at in range(1, 7)))
@@ -147,7 +147,7 @@ async def test_what_came_is_kept_where_one_of_several_references_failed(mode: st
         return given.invoke(SAMPLE) if mode == "sync" else await given.ainvoke(SAMPLE)
 
     assert "reference model 2 gave no answer: " in str((await evaluate()).error)
-    assert kept.get(QUESTION) is None  # two of three answers are none
+    assert kept.get(QUESTION) is None  # Two of three answers are not kept.
     assert len(kept) == 0
     again = await evaluate()
     assert again.usage.calls == 1
@@ -168,7 +168,7 @@ def test_pairs_are_kept_where_the_answers_failed() -> None:
 def test_a_reference_that_keeps_failing_costs_the_others_nothing() -> None:
     kept = store()
     models = [model(reference=HIGH), model(reference=ValueError("out of order"))]
-    for _ in range(3):  # each as in a process of its own
+    for _ in range(3):  # Each round stands for a new process.
         assert "model 2" in (fewl(models, neighbors=kept).invoke(SAMPLE).error or "")
     assert sorted(models[0].stages) == ["pairs", "reference"]
     assert models[1].stages == ["reference"] * 3
@@ -230,7 +230,7 @@ def test_a_store_that_cannot_be_read_or_written_is_told(monkeypatch: pytest.Monk
 
 
 class Held:
-    """Pairs that come when a test lets them, long after the answers."""
+    """Hold back the pairs until a test releases them, long after the answers."""
 
     def __init__(self) -> None:
         self.begun, self.free = threading.Event(), threading.Event()
@@ -242,7 +242,7 @@ class Held:
 
 
 def checked(found: Sequence[Evaluation]) -> None:
-    """Calls are counted once, where they were made."""
+    """Assert that calls are counted once, in the evaluation that made them."""
     assert [one.error for one in found] == [None] * len(found)
     assert sorted(one.usage.calls for one in found) == [0, 0, 2]
     assert sorted(one.usage.cached for one in found) == [0, 2, 2]
@@ -256,7 +256,7 @@ def test_threads_that_come_later_pay_nothing_again() -> None:
         first = pool.submit(given.invoke, SAMPLE)
         assert held.begun.wait(PATIENCE)
         others = [pool.submit(given.invoke, OTHER) for _ in range(2)]
-        time.sleep(0.3)  # enough to ask again, for one that would
+        time.sleep(0.3)  # This is long enough for a wrong second request.
         held.free.set()
         found = [one.result(PATIENCE) for one in (first, *others)]
     assert sorted(asked.stages) == ["pairs", "reference"]
@@ -300,8 +300,8 @@ def test_answers_to_a_question_share_all_but_their_own_similarities() -> None:
     near = store(("0 1 | a?", ["A.", "B."]), ("0.6 0.8 | b?", ["C.", "D."]))
     given: FEWL = fewl(similarity=alike, penalty=True, neighbors=near)
     given.invoke(SAMPLE)
-    # Two references with three corrected and three wrong answers, and with the answer; it with
-    # what they said of two neighbours.
+    # Two references are compared with three corrected and three wrong answers, and with the answer.
+    # The answer is compared with what both said of two neighbours.
     assert len(scored) == 2 * 6 + 2 + 2 * 2
     scored.clear()
     given.invoke(OTHER)

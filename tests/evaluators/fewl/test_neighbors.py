@@ -1,4 +1,4 @@
-"""The store of neighbours over a real Chroma: in memory, in a folder, on a server."""
+"""Test the store of neighbours on a real Chroma: in memory, in a folder, on a server."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_random_ones_depend_on_question_seed_and_content_alone() -> None:
     drawn = [one for seed in range(200) for one in names(first.random("0 -1 | q", 5, 0.7, seed))]
     counts = [drawn.count(question) for question in questions]
     assert sum(counts) == 1000
-    assert max(counts) < 35  # of about 11 each
+    assert max(counts) < 35  # The mean is about 11.
 
 
 def test_random_ones_are_drawn_from_what_was_added_since(store: NeighborStore) -> None:
@@ -412,7 +412,7 @@ for at in range(int(start), int(start) + int(count)):
 
 
 def adding(path: object, name: str, start: int, count: int) -> subprocess.Popen[str]:
-    """Another process that adds questions, and tells of each when it is kept."""
+    """Start another process that adds questions and prints each when it is kept."""
     command = [sys.executable, "-c", ADDING, str(path), name, str(start), str(count), "0 1 | both"]
     paths = {"PYTHONPATH": ":".join(entry for entry in sys.path if entry)}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths)
@@ -432,7 +432,8 @@ def test_processes_on_one_server_lose_nothing(server: str) -> None:
     both = store.get("0 1 | both")
     assert both is not None
     assert both.answers == ("one", "two")
-    assert both.pairs is not None  # that a process wrote, whoever added without pairs since
+    # One process wrote them, and later writes without pairs did not remove them.
+    assert both.pairs is not None
     assert len(store.nearest("-1 0 | q", 200, 1.0)) == 31
 
 
@@ -448,7 +449,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
         process = adding(path, "killed", 1 + 1000 * at, 1000)
         assert process.stdout is not None
         told += [process.stdout.readline().strip() for _ in range(chance.randrange(1, 12))]
-        time.sleep(chance.uniform(0, 0.03))  # somewhere in the next one
+        time.sleep(chance.uniform(0, 0.03))  # The kill comes somewhere in the next write.
         process.kill()
         rest = process.communicate()[0].splitlines(keepends=True)
         assert process.returncode == -signal.SIGKILL

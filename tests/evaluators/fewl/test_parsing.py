@@ -1,4 +1,4 @@
-"""What models write is read, whatever form of the asked one they choose."""
+"""Test that replies are read in every form that models choose."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_every_side_is_accounted_for(parts: list[tuple[str, str]], truncated: bo
     found = parse_pairs(reply, truncated)
     sides = sum(head != "X: " for head, _ in parts)
     pairs = len(found.usable) + found.same + found.repeated
-    # A pair takes two sides, and what is incomplete one, or two of which one says nothing.
+    # A pair takes two sides. An incomplete pair takes one side, or two of which one is empty.
     assert 2 * pairs + found.incomplete <= sides <= 2 * (pairs + found.incomplete)
 
 
@@ -218,7 +218,7 @@ def test_nothing_a_model_writes_raises(reply: str, truncated: bool, n: int) -> N
 
 @pytest.mark.parametrize("run", ["\n", "*", " ", "**\n", "- ", "1.\n", "wrong ", "_ ", "> \n"])
 def test_an_endless_run_takes_no_endless_time(run: str) -> None:
-    # Where two repetitions fit the same characters, this takes hours.
+    # With two repetitions that fit the same characters, this would take hours.
     for reply in (f"1{run * 5000}", run * 5000, f"wrong answer{run * 5000}"):
         parse_pairs(reply)
         parse_answers(reply, 5)

@@ -1,4 +1,4 @@
-"""When the penalty is in force, and what a threshold is worth without it."""
+"""Test when the penalty is in force, and what a threshold means without it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_by_default_another_similarity_has_the_penalty(similarity: Any) -> None:
 
 
 class Unsearched(NeighborStore):
-    """A store whose neighbours must not be looked for."""
+    """Raise an error when neighbours are searched for."""
 
     def nearest(self, *arguments: Any) -> Any:
         raise RuntimeError("neighbours were looked for")
@@ -95,12 +95,13 @@ async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> No
         fingerprints=given.fingerprints,
     )
     assert given.model_copy(update={"threshold": bound}).invoke(SAMPLE).error == found.error
-    # The question itself is known by now, and is no neighbour of its own.
-    assert sorted(asked.stages) == ["pairs", "reference"]  # which are asked side by side
+    # The question itself is in the store by now, but it is not its own neighbour.
+    # The two calls run side by side, in any order.
+    assert sorted(asked.stages) == ["pairs", "reference"]
     # Nor is a paraphrase of it.
     alike = store(("0.9 0.1 | who set light to the tower?", ["Gus.", "Hal."]))
     assert fewl(neighbors=alike, **options).invoke(SAMPLE).error == found.error
-    # A mean over fewer neighbours than wanted is of the same scale, and so is a penalty of zero.
+    # A mean over fewer neighbours than wanted has the same scale, and so has a penalty of zero.
     for some in (NEIGHBORS[:1], NEIGHBORS):
         decided = fewl(neighbors=store(*some), **{**options, "threshold": -1}).invoke(SAMPLE)
         assert decided.passed is True

@@ -1,4 +1,4 @@
-"""How often one answer is scored above another, and what is refused."""
+"""Test how often one answer is scored above another, and what is refused."""
 
 from collections.abc import Callable
 from math import inf, nan, sqrt

@@ -1,4 +1,4 @@
-"""Which text of a pair is the premise, and what each order misses."""
+"""Test which text of a pair is the premise, and what each order misses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NEIGHBORS = [
 
 
 def longer(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """By how much the premise is longer."""
+    """Score a pair by the length of its premise relative to its hypothesis."""
     return [len(premise) / (len(premise) + 2 * len(hypothesis)) for premise, hypothesis in pairs]
 
 
 def turned(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """By how much the hypothesis is longer."""
+    """Score a pair by the length of its hypothesis relative to its premise."""
     return longer([(hypothesis, premise) for premise, hypothesis in pairs])
 
 
@@ -50,7 +50,7 @@ def test_the_reference_may_be_the_premise(weighting: str) -> None:
 
 
 def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """How much of the hypothesis the premise says."""
+    """Return the share of the hypothesis's words that the premise has."""
     texts = [(set(premise.split()), set(hypothesis.split())) for premise, hypothesis in pairs]
     return [len(premise & hypothesis) / len(hypothesis) for premise, hypothesis in texts]
 

@@ -1,4 +1,4 @@
-"""What the models are asked, and what tells one set of references from another."""
+"""Test what the reference models are asked, and what identifies a set of references."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RIGHT = {f"right {at}" for at in range(4)}
 
 
 class Local(ScriptedModel):
-    """A model that counts as running in this process."""
+    """Represent a model that counts as running in this process."""
 
     @property
     def _llm_type(self) -> str:
@@ -148,11 +148,11 @@ def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None
     asks = references(model(), model())
     lines = "\n".join(f"{at}. yes" for at in range(1, 9))
     assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
-    with pytest.raises(UndeterminedError, match=r"^reference 2 was asked .*, and failed: away$"):
+    with pytest.raises(UndeterminedError, match=r"^asking reference 2 what it agrees with failed: away$"):
         asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
 
 
-# --- Who they are --------------------------------------------------------------------------------
+# --- Identity ------------------------------------------------------------------------------------
 
 
 def test_other_references_have_other_names() -> None:

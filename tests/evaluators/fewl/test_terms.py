@@ -1,4 +1,4 @@
-"""Which pairs are compared, and that each similarity comes to its place."""
+"""Test which pairs are compared, and that each similarity lands in its place."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What Theorem 3.4 promises of FEWL, and what it does not.
+"""Test what Theorem 3.4 promises of FEWL, and what it does not promise.
 
-The theorem is about equation 5 with the best g there is, which is the density ratio's, and about
-answers that lose what the references know on the way from the best answerer's: h -> A* -> A. The
-practical score, equation 4, has a fixed g*, a similarity where the ratio would stand, and the
-weights inside g*. Of that score the theorem says nothing, and the tests below show it failing.
+The theorem is about equation 5 with the best possible g, which is that of the density ratio. It
+holds for answers that only lose what the references know on the way from the best answerer: h -> A*
+-> A. The practical score is equation 4. It has a fixed g*, a similarity in place of the ratio, and
+the weights inside g*. The theorem says nothing about that score, and tests below show where it
+fails.
 """
 
 from collections.abc import Callable
@@ -25,14 +26,14 @@ def xlogx(v: Array) -> Array:
     return np.where(v > 0, v * np.log(np.where(v > 0, v, 1)), 0)
 
 
-# D_f(P || Q) = sum of q f(p / q), with f(1) = 0
+# D_f(P || Q) is the sum of q f(p / q), with f(1) = 0.
 F: dict[str, Callable[[Array], Array]] = {
     "tv": lambda v: np.abs(v - 1) / 2,
     "js": lambda v: xlogx(v) - (v + 1) * np.log((v + 1) / 2),
     "kl": xlogx,
 }
 
-# the g of equation 8's supremum at a density ratio v: f'(v)
+# The g of equation 8's supremum at a density ratio v is f'(v).
 OPTIMAL: dict[str, Callable[[Array], Array]] = {
     "tv": lambda v: np.sign(v - 1) / 2,
     "js": lambda v: np.log(2 * v / (1 + v)),
@@ -41,7 +42,7 @@ OPTIMAL: dict[str, Callable[[Array], Array]] = {
 
 
 def equation_5(name: str, joint: Array, g: Array | None = None) -> float:
-    """E_P[g] - E_Q[f*(g)] over the joint distribution of answer and reference answer."""
+    """Return E_P[g] - E_Q[f*(g)] over the joint distribution of answer and reference answer."""
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     possible = apart > 0
     p, q = joint[possible], apart[possible]
@@ -52,7 +53,7 @@ def equation_5(name: str, joint: Array, g: Array | None = None) -> float:
 
 
 def information(name: str, joint: Array) -> float:
-    """I_f(A; h): the f-divergence of the joint distribution from the product of its marginals."""
+    """Return I_f(A; h): the f-divergence of the joint distribution from its marginals' product."""
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     possible = apart > 0
     return float(np.sum(apart[possible] * F[name](joint[possible] / apart[possible])))
@@ -60,7 +61,7 @@ def information(name: str, joint: Array) -> float:
 
 @st.composite
 def channels(draw: st.DrawFn, inputs: int, outputs: int) -> Array:
-    """A random transition matrix; entries may be zero, as in a deterministic mapping."""
+    """Draw a transition matrix; its entries may be zero, as in a deterministic mapping."""
     parts = st.lists(st.integers(0, 5), min_size=outputs, max_size=outputs).filter(any)
     rows = np.array([draw(parts) for _ in range(inputs)], dtype=float)
     return rows / rows.sum(axis=1, keepdims=True)
@@ -68,7 +69,7 @@ def channels(draw: st.DrawFn, inputs: int, outputs: int) -> Array:
 
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[list[Array], Array]:
-    """Joint distributions of A* with each reference, and a channel from A* to another answer."""
+    """Draw joint distributions of A* and each reference, and a channel from A* to an answer."""
     size = draw(st.integers(2, 4))
     best = draw(channels(1, size))[0]
     references = [draw(channels(size, size)) for _ in range(draw(st.integers(1, 3)))]
@@ -97,7 +98,7 @@ def test_no_other_g_gives_more(
 def test_the_best_answerer_scores_highest(
     chain: tuple[list[Array], Array], name: str, data: st.DataObject
 ) -> None:
-    """Theorem 3.4: for each reference, hence for any constant weights (equation 6)."""
+    """Check Theorem 3.4 for each reference, hence for any constant weights (equation 6)."""
     joints, worse = chain
     lambdas = weights(data.draw(st.lists(st.floats(-1, 1), min_size=3, max_size=3))[: len(joints)])
     best = [equation_5(name, joint) for joint in joints]
@@ -116,7 +117,7 @@ def test_an_answerer_who_knows_nothing_scores_strictly_lower(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_who_swaps_every_answer_scores_the_same(name: str) -> None:
-    """The inequality is not strict: information says nothing of which answer is the true one."""
+    """Show that the inequality is not strict: information does not say which answer is true."""
     joint = np.array([[0.4, 0.1], [0.1, 0.4]])
     always_wrong = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert equation_5(name, always_wrong.T @ joint) == pytest.approx(equation_5(name, joint))
@@ -124,7 +125,7 @@ def test_one_who_swaps_every_answer_scores_the_same(name: str) -> None:
 
 # -- what does not carry over to equation 4 ----------------------------------------------------
 
-FIVE = np.zeros(5)  # five references of equal expertise
+FIVE = np.zeros(5)  # Five references have equal expertise.
 PAPER, MEAN_ONE = weights(FIVE), weights(FIVE, normalization="mean_one")
 
 
@@ -138,10 +139,11 @@ def score(similarity: float, penalty: float, lambdas: Array, name: str = "tv") -
 def test_with_weights_that_sum_to_one_junk_beats_the_right_answer(
     name: str, penalty: float
 ) -> None:
-    """The right answer is 0.9 similar to every reference answer; junk is similar to nothing.
+    """Show that junk wins where the weights divide the truthfulness but not the penalty.
 
-    The weights divide the truthfulness by five and leave the penalty whole: 0.18 against 0.3. The
-    same answers scored by one reference, or with weights of mean one, come out the right way.
+    The right answer has a similarity of 0.9 to every reference answer, and junk has none. With
+    weights that sum to one, the truthfulness is divided by five and the penalty stays whole: 0.18
+    against 0.3. With one reference, or with weights of mean one, the right answer scores higher.
     """
     right, junk = (0.9, penalty), (0.0, 0.0)
     assert score(*right, PAPER, name) < score(*junk, PAPER, name)
@@ -162,20 +164,20 @@ def test_by_total_variation_an_answer_beats_junk_if_its_similarity_over_n_exceed
 
 
 def test_even_weights_of_mean_one_prefer_junk_where_every_neighbour_is_on_the_topic() -> None:
-    """A narrow store: the right answer is about as similar to the answers to other questions."""
+    """Show a narrow store: the right answer is nearly as similar to answers to other questions."""
     right, junk = (0.6, 0.5), (0.2, 0.0)
     assert score(*right, MEAN_ONE) < score(*junk, MEAN_ONE)
 
 
 def test_no_weights_help_where_no_reference_knows() -> None:
-    """All five share a misconception, and the wrong answer repeats it (v1, limitation 1)."""
+    """Show that a misconception wins that all five references share (v1, limitation 1)."""
     right, misconception = (0.5, 0.1), (0.9, 0.1)
     for lambdas in (PAPER, MEAN_ONE):
         assert score(*right, lambdas) < score(*misconception, lambdas)
 
 
 def test_at_temperature_one_an_expert_is_outvoted_by_two_who_do_not_know() -> None:
-    """A lead of less than log 2 in expertise, of a scale from -1 to 1, weighs less than two."""
+    """Show that a lead below log 2 in expertise (from -1 to 1) weighs less than two references."""
     expertise = [0.4, -0.1, -0.1]
     right, wrong = [0.9, 0.2, 0.2], [0.2, 0.9, 0.9]
     assert fewl(right, weights(expertise), None) < fewl(wrong, weights(expertise), None)

@@ -107,7 +107,7 @@ def test_complete_labels_are_aggregated_as_defined(
 
 @pytest.mark.slow
 @given(GAPPY, MODES, THRESHOLDS)
-@example([None, None], "soft", 0.0)  # determined without any label
+@example([None, None], "soft", 0.0)  # This is determined without any label.
 @settings(max_examples=500)
 def test_missing_labels_leave_it_open_exactly_when_a_completion_changes_the_decision(
     labels: list[Label], mode: Aggregation, threshold: float | None
@@ -147,7 +147,8 @@ def test_a_data_set_is_averaged_over_answers_with_abstentions_apart() -> None:
         Evaluation(name="RefChecker", label=ABSTAIN),
         Evaluation(name="RefChecker", error="no labels", claims=(Claim(text="x", label=E),)),
     ]
-    # Shares by answer: entailed 3/4, 0, 1/2; neutral 0, 1, 1/2; contradicted 1/4, 0, 0.
+    # The shares by answer are 3/4, 0 and 1/2 entailed; 0, 1 and 1/2 neutral; 1/4, 0 and 0
+    # contradicted.
     assert summarize(iter(found)) == Summary(
         answers=6, nothing_to_check=1, undetermined=1, passed=1, failed=2, claims=7,
         entailment=pytest.approx(1.25 / 3), neutral=pytest.approx(0.5),

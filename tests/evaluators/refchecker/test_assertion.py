@@ -1,4 +1,4 @@
-"""Whether a sentence states something: what no rule knows does."""
+"""Test whether a sentence counts as a statement; a sentence that no rule excludes does."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SOMETHING = [
     "누가 지었는지 모르지만 1911년에 개통했습니다.",
     "لا أعرف من بناه، لكنه افتتح عام 1911.",
     "अगर बारिश हो तो पुल बंद है।",
-    # What a company says of itself, and denials that only sound like ignorance.
+    # These are statements of a company about itself, and denials that only sound like ignorance.
     "We do not offer refunds.",
     "We do not support Windows.",
     "We do not share your data.",
@@ -85,7 +85,7 @@ SOMETHING = [
     "What a tower, it is 90 m high?",
     "See 1911",
     "Notes: it burned down:",
-    # A language whose refusals no rule knows is checked.
+    # No rule knows the refusals of these languages, so they are checked.
     "Je ne sais pas.",
     "Нет, не знаю.",
 ]

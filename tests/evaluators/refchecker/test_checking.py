@@ -1,4 +1,4 @@
-"""Checkers: what is asked again; log-probabilities, their bias, and when a claim is supported."""
+"""Test checkers: repeated requests, log-probabilities and their bias, and when claims pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WINDOWS = pack(passages([Document(page_content="A reference.")], None, 100, 0), 
 
 
 def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
-    """A model with these probabilities for each claim's first token."""
+    """Return a model whose first token has these probabilities, by claim."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         found = shares[isolated("claim", messages)]
@@ -74,7 +74,7 @@ def test_the_bias_is_taken_off_and_measured_once() -> None:
 
 
 class Known(ScriptedModel):
-    """A model that knows itself by its weights, as the local one does."""
+    """Identify a model by its weights, as the local model does."""
 
     fingerprint: str
 

@@ -1,4 +1,4 @@
-"""What a claim that refers to others is shown with, and the claims that ask no extractor."""
+"""Test what is shown with a claim that refers to others, and claims made without an extractor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the extractor leaves out is checked all the same."""
+"""Test that statements which the extractor leaves out are checked too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ E, N = "Entailment", "Neutral"
 
 
 def judged(answer: Any, nominated: str, question: str | None = None) -> Evaluation:
-    """With a judge that believes what the extractor gave, and nothing else."""
+    """Evaluate with a judge that supports only the claims which the extractor gave."""
 
     def script(stage: str, messages: Any) -> str:
         if stage == "extraction":
@@ -34,22 +34,22 @@ def judged(answer: Any, nominated: str, question: str | None = None) -> Evaluati
 @pytest.mark.parametrize(
     ("answer", "nominated", "own"),
     [
-        # The second sentence.
+        # The second sentence is left out.
         ("Oslo is old. It has a famous port.", "- Oslo is old", ["It has a famous port."]),
-        # The second half of a sentence.
+        # The second half of a sentence is left out.
         (
             "Oslo is the capital of Norway and has a famous port.",
             "- Oslo is the capital of Norway",
             ["Oslo is the capital of Norway and has a famous port."],
         ),
-        # A denial.
+        # A denial is left out.
         (
             "copy.copy does not copy nested objects.",
             "- copy.copy copies nested objects",
             ["copy.copy does not copy nested objects."],
         ),
         ("东京不是韩国的首都。", "- 东京是韩国的首都", ["东京不是韩国的首都。"]),
-        # A number, also as a word.
+        # A number is left out, also one written as a word.
         (
             "The old bridge of Lund was opened in 1911.",
             "- The old bridge of Lund was opened",
@@ -60,7 +60,7 @@ def judged(answer: Any, nominated: str, question: str | None = None) -> Evaluati
             "- The long old bridge of Lund rests on arches",
             ["The long old bridge of Lund rests on three arches."],
         ),
-        # Code.
+        # Code is left out.
         (
             "Sort it in place:\n```\nx.sort()\n```",
             "- Sort it in place",

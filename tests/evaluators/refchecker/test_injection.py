@@ -1,4 +1,4 @@
-"""What the texts of the injection suite can do to a prompt, and to the reading of a reply."""
+"""Test what the texts of the injection suite can do to a prompt and to the reading of a reply."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _tags(text: str) -> list[str]:
 def _judged(
     checker: str, case_at: int, place: str, text: str, verdict: str = "Contradiction"
 ) -> Evaluation:
-    """What comes of a judge that quotes what it was shown before it gives its verdict."""
+    """Return the evaluation of a judge that quotes what it was shown before its verdict."""
     case = placed(CASES[case_at % len(CASES)], place, text)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:

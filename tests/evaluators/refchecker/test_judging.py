@@ -1,4 +1,4 @@
-"""How sure a merged label is, and what is quoted for it."""
+"""Test the confidence in a merged label, and the evidence that is quoted for it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def found(entailed: float, neutral: float, contradicted: float) -> WindowFinding
         ([found(0.9, 0.1, 0.0)], E, 0.9),
         ([found(0.9, 0.1, 0.0), found(0.0, 0.0, 1.0)], E, 0.9),
         ([found(0.6, 0.4, 0.0), found(0.8, 0.1, 0.1)], E, 0.8),
-        # Neutral is only as sure as the window that is least so.
+        # The confidence in Neutral is that of the least confident window.
         ([found(0.0, 0.99, 0.01), found(0.4, 0.6, 0.0)], N, 0.6),
-        # One window surely contradicts; another nearly supports.
+        # One window clearly contradicts the claim, and another nearly supports it.
         ([found(0.0, 0.05, 0.95), found(0.45, 0.55, 0.0)], C, 0.55),
         ([found(0.0, 0.05, 0.95), found(0.01, 0.99, 0.0)], C, 0.95),
-        # Labels without probabilities are as sure as their giver.
+        # A label without probabilities counts with full confidence.
         ([WindowFinding(N), WindowFinding(C)], C, 1.0),
-        # One window was not asked about, since the other is known to support the claim.
+        # One window was not asked about, because the other is known to support the claim.
         ([found(0.9, 0.1, 0.0), WindowFinding()], E, 0.9),
         ([found(0.1, 0.9, 0.0), WindowFinding(error="no reply")], None, 0.0),
     ],

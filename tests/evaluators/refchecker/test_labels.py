@@ -29,7 +29,7 @@ PIECES = [
     "\ud800", "\u202eא", "\u2028", "\r\n", "\t", "😀", "but ", "partially ", "label: ", ". ",
 ]
 # fmt: on
-ANY_TEXT = st.text(st.characters(), max_size=80)  # surrogates and NUL too
+ANY_TEXT = st.text(st.characters(), max_size=80)  # This includes surrogates and NUL.
 REPLIES = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
@@ -55,7 +55,7 @@ def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
     for reply in (repeated, f"Entailment. {repeated}", f"{repeated} Entailment"):
         parse_label(reply)
         parse_numbered_labels(f"1. {reply}", [1, 2])
-    # Less than half a second; one regex by the square of the length takes more than ten.
+    # This takes less than half a second; a regex of quadratic time takes more than ten.
     assert time.process_time() - started < 4
 
 

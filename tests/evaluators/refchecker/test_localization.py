@@ -37,7 +37,7 @@ def said(claim: str, answer: str) -> str | None:
         ("nothing shared", "Ann runs Crumb.", None),
         ("…!", "Ann runs Crumb…!", None),
         ("Ann", "", None),
-        # "Crumb" stands in one sentence only, so it weighs more than "Ann" and "the" one by one.
+        # "Crumb" is in one sentence only, so it weighs more than "Ann" or "the".
         ("the Crumb", "The end. Crumb. The start. The.", "Crumb"),
     ],
 )  # fmt: skip
@@ -74,7 +74,7 @@ def test_evidence_indexes_the_original_reference(
         original = source[evidence.span.start : evidence.span.end]
         assert replace_surrogates(original) == evidence.text == evidence.text.strip()
         new = word_set(evidence.text) & shared - held
-        assert new  # each says something of the claim that those before it do not
+        assert new  # Each evidence adds words of the claim.
         held |= new
 
 

@@ -1,4 +1,4 @@
-"""Of long references each claim is shown the passage that decides it, wherever that stands."""
+"""Test that each claim is shown the deciding passage, wherever it is in long references."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THINGS = ("mill", "bakery", "school", "harbour", "library", "market", "theatre"
 
 
 def padding(length: int) -> list[str]:
-    """Paragraphs about other things, with names, numbers and common words of all kinds."""
+    """Return paragraphs about other things, with names, numbers and common words of all kinds."""
     paragraphs: list[str] = []
     for number, (town, thing) in enumerate(itertools.cycle(itertools.product(_TOWNS, _THINGS))):
         paragraphs.append(
@@ -48,9 +48,9 @@ def test_unsupported_claims_are_found_in_50_kb_of_other_text(checker: str, place
 
 
 def _recall(checker: str, place: float, padded: bool) -> float:
-    """The share of wrong answers that fail with a judge that believes all but what it sees denied.
+    """Return the share of wrong answers that fail when the judge believes unless it sees a denial.
 
-    So a claim fails only if the passage that decides it is shown.
+    A claim therefore fails only if the passage that decides it is shown.
     """
     caught = 0
     for answer in CASES:

@@ -1,4 +1,4 @@
-"""What long references cost, and what is said of what was not read."""
+"""Test what long references cost, and what is reported about windows that were not read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLAIM = "The Kivik lighthouse was lit in 1911."
 
 
 def document(number: int, words: int = WORDS) -> str:
-    """A text about other things, with words and numbers of its own and such as all have."""
+    """Return a text about other things, with words and numbers of its own and with shared words."""
     return " ".join(
         f"House {number * 1000 + at} of ward {number} has a garden of {at} rows and an old well."
         for at in range(words // 15)
@@ -31,7 +31,7 @@ LIBRARY = [document(number) for number in range(DOCUMENTS)]
 
 
 def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Supports what stands in the window to the letter."""
+    """Support a claim whose exact text is in the window."""
     reference = isolated("reference", messages)
     if stage == "claim":
         return "Entailment" if isolated("claim", messages) in reference else "Neutral"
@@ -124,7 +124,7 @@ def test_a_number_of_windows_that_is_none_is_refused(wrong: Any) -> None:
 
 
 class _Encoder:
-    """A cross-encoder that finds nothing, and keeps what it was given."""
+    """Represent a cross-encoder that finds everything neutral and keeps the pairs it is given."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, str]] = []

@@ -15,12 +15,12 @@ PIECES = [
     "\x00", "\ud800", "\u202eא", "\u2028", "\r\n", "\t", "😀",
 ]
 # fmt: on
-ANY_TEXT = st.text(st.characters(), max_size=80)  # surrogates and NUL too
+ANY_TEXT = st.text(st.characters(), max_size=80)  # This includes surrogates and NUL.
 REPLIES = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 def with_a_letter(signs: str) -> st.SearchStrategy[str]:
-    """Texts of these signs, of which one at least is a letter or a digit."""
+    """Return a strategy for texts of these characters, with at least one letter or digit."""
     some = st.text(st.sampled_from(signs), max_size=10)
     letter = st.sampled_from([sign for sign in signs if sign.isalnum()])
     return st.builds("{}{}{}".format, some, letter, some)
@@ -205,7 +205,7 @@ def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
     parse_triplets('("' + repeated)
     parse_statements(repeated)
     parse_statements("No claims" + repeated)
-    # About 1 s on a slow core; by the square of the length it would be minutes.
+    # This takes about 1 s on a slow core; in quadratic time it would take minutes.
     assert time.process_time() - started < 20
 
 

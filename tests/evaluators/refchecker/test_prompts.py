@@ -1,4 +1,4 @@
-"""The prompts as a whole: what each model is shown, and what every request pays for."""
+"""Test the prompts as a whole: what each model is shown, and what every request pays for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN = replace(TRIPLETS, system="List the facts.")
 
 
 def _asked(form: ClaimForm, prompts: RefCheckerPrompts, bounded: bool) -> list[str]:
-    """What the first request for claims says."""
+    """Return the texts of the first request for claims."""
     steps = extract(scripted(""), "Oslo is old.", "What is Oslo?", form, prompts, bounded)
     effect = next(steps)
     assert isinstance(effect, Calls)

@@ -1,4 +1,4 @@
-"""Which quantities of a claim stand nowhere in its evidence."""
+"""Test which quantities of a claim are missing from its evidence."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def digits_of(number: int, zero: str) -> str:
 
 
 def forms_of(number: int) -> list[str]:
-    """An integer in digits of several scripts, in groups, and in words."""
+    """Return an integer in digits of several scripts, in groups, and in words."""
     grouped = [f"{number:,}".replace(",", sign) for sign in ",. '\u00a0\u202f"]
     return [*grouped, *(digits_of(number, zero) for zero in "0٠०０"), in_words(number)]
 
@@ -231,7 +231,7 @@ def test_an_integer_in_any_form_is_found_in_any_other(number: int, data: st.Data
 def test_another_integer_is_missing_in_any_form(
     number: int, other: int, data: st.DataObject
 ) -> None:
-    # What is said in millions is rounded to them.
+    # A number that is given in millions is rounded to millions.
     near = number // 10**6 == other // 10**6 or number % 10**6 == 0 or other % 10**6 == 0
     forms = [one for one in forms_of(number) if " " not in one or not near]
     claim = data.draw(st.sampled_from(forms))
@@ -281,4 +281,5 @@ def test_a_long_text_takes_no_time_by_its_square(piece: str) -> None:
     text = piece * (20_000 // len(piece))
     began = time.process_time()
     missing_quantities(text, [text + "."])
-    assert time.process_time() - began < 3  # half a second; one regex by the square takes five
+    # This takes half a second; a regex of quadratic time takes five.
+    assert time.process_time() - began < 3

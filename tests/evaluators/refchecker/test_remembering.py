@@ -1,4 +1,4 @@
-"""Within a guarded call nothing is asked twice, and what is remembered changes no label."""
+"""Test that a guarded call asks nothing twice, and that its memory changes no label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 
 
 def truth(reference: str, claim: str) -> ClaimLabel:
-    """What a text says of "Item 3 is red", however it is cut into windows."""
+    """Return what a text says of "Item 3 is red", however it is cut into windows."""
     if f"{claim}." in reference:
         return E
     return C if f"{claim.replace(' is ', ' is not ')}." in reference else N
@@ -44,7 +44,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
 
 
 def asked(model: ScriptedModel) -> list[tuple[str, str]]:
-    """Every pair of window and claim that the model was asked about."""
+    """Return every pair of window and claim that the model was asked about."""
     found = []
     for stage, messages in zip(model.stages, model.requests, strict=True):
         if stage == "joint":
@@ -126,10 +126,10 @@ def test_added_documents_come_into_windows_of_their_own_and_only_what_is_open_is
     checker = RefChecker(model, checker=mode)
     with within_scope(Scope()):
         checker.invoke(sample(says(1, 2), "Item 1 is red.", "Nothing."))
-        # In another order, and with another document: what was read together stays together.
+        # The order differs and a document is new. Passages that were read together stay together.
         found = checker.invoke(sample(says(1, 2), "Item 2 is red.", "Nothing.", "Item 1 is red."))
     assert labels(found) == [("Item 1 is red", E), ("Item 2 is red", E)]
-    # The first claim is known to be supported; of the second the first window is known.
+    # The first claim is known to be supported. For the second, only its new window is asked about.
     assert asked(model)[2:] == [("Item 2 is red.", "Item 2 is red")]
     assert [claim.evidence[0].context for claim in found.claims] == [2, 0]
     assert model.stages.count("extraction") == 1
@@ -225,7 +225,7 @@ async def test_side_by_side_and_in_tasks_it_holds_too() -> None:
 
 
 class _Encoder:
-    """A cross-encoder that knows nothing of windows but their text."""
+    """Represent a cross-encoder that decides by the window's text alone."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, str]] = []
@@ -242,7 +242,7 @@ class _Encoder:
 def test_a_cross_encoder_is_given_only_pairs_that_are_new() -> None:
     pytest.importorskip("torch")
     encoder = _Encoder()
-    # It has of a cross-encoder what is used, and no more.
+    # The fake has only those parts of a cross-encoder that demur uses.
     checker = RefChecker(ScriptedModel(script=judge), checker=encoder)  # type: ignore[arg-type]
     with within_scope(Scope()):
         checker.invoke(sample(says(1, 2), says(1)))
@@ -266,6 +266,6 @@ def test_from_call_to_call_requests_are_the_same_and_a_cache_answers_them(mode: 
     assert labels(first) == labels(second)
     assert second.usage.calls == 0
     assert second.usage.cached == (2 if mode == "joint" else 3)
-    # A changed answer: a cache knows whole requests, so of claims listed together it knows none.
+    # The answer changed. A cache knows only whole requests, so it knows no list with other claims.
     changed = checker.invoke(sample(says(1, 2), text))
     assert changed.usage.cached == (0 if mode == "joint" else 1)

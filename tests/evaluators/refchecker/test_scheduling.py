@@ -1,4 +1,4 @@
-"""Which calls are made, and which of them side by side. No clock: the server waits for them."""
+"""Test which calls are made, and which run side by side: the server waits for all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SAMPLES = [
     Sample(
         question="What is Oslo?",
         answer=" ".join(f"Oslo has {number} bridges." for number in range(CLAIMS)) + "!" * at,
-        contexts=["Oslo has many bridges.", f"It has {at} rivers."],  # no request is like another
+        # Every request differs from the others.
+        contexts=["Oslo has many bridges.", f"It has {at} rivers."],
     )
     for at in range(4)
 ]
@@ -30,7 +31,7 @@ Batch = Callable[[RefChecker, list[Sample]], list[Evaluation]]
 
 @pytest.fixture(params=["sync", "async"])
 def batch(request: pytest.FixtureRequest) -> Batch:
-    """Checks samples side by side, in threads or in an event loop."""
+    """Return a function that checks samples side by side, in threads or in an event loop."""
 
     def sync(checker: RefChecker, samples: list[Sample]) -> list[Evaluation]:
         return checker.batch(samples, {"max_concurrency": len(samples)})
@@ -42,7 +43,7 @@ def batch(request: pytest.FixtureRequest) -> Batch:
 
 
 def _waiting(at_once: dict[str, int]) -> Callable[[dict[str, Any], int], Answer]:
-    """A server's script that answers a stage's requests when so many of them are there."""
+    """Return a server's script that answers a stage once so many of its requests have arrived."""
     barriers = {stage: threading.Barrier(count) for stage, count in at_once.items()}
 
     def script(request: dict[str, Any], number: int) -> Answer:
@@ -79,7 +80,7 @@ def test_answers_of_a_batch_wait_for_nothing_but_their_own_calls(
     batch: Batch, mode: str, calls: int
 ) -> None:
     count = len(SAMPLES)
-    # No request about a claim is answered before those of all answers are there.
+    # The server answers no request about a claim before the requests of all answers are there.
     with openai_server(_waiting({"extraction": count, "checking": count * calls})) as server:
         found = batch(RefChecker(server.model(), checker=mode, call_policy=ONCE), SAMPLES)
         assert len(server.requests) == count * (1 + calls)

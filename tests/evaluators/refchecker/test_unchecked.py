@@ -1,4 +1,4 @@
-"""Nothing passes unchecked, whatever the extractor says: over all answers of tests/support.
+"""Test over all answers of `demur_research.texts.answers` that nothing passes unchecked.
 
 The scripted judge finds Entailment for the statements that the extractor gave, and Neutral for any
 other claim. So an answer that is let through although it states more was never wholly checked.
@@ -27,22 +27,22 @@ from support.streams import Telling
 Form = Literal["triplets", "statements"]
 NONE = "No claims"
 WHOLE = "a whole list"
-"""The one extractor that goes wrong in nothing; its judge believes all."""
+"""The one extractor without a fault; its judge supports everything."""
 PROSE = "Let me read that message with care, line by line:"
 FORMS: tuple[Form, ...] = ("triplets", "statements")
 DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
-"""Extractors that say of an answer that states nothing that there are no claims."""
+"""The extractors that report no claims for an answer that states nothing."""
 EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
 SOME = [STATING[at * len(STATING) // 30] for at in range(30)]
 
 
 def _said(text: str) -> str:
-    """A text by its letters alone: a triplet has other marks and spaces than its statement."""
+    """Reduce a text to its letters; a triplet and its statement differ in signs and spaces."""
     return "".join(re.findall(r"\w", text.casefold()))
 
 
 def _line(form: Form, statement: str) -> str:
-    """A statement as an extractor lists it."""
+    """Return a statement as an extractor lists it."""
     words = statement.replace('"', "").split()
     if form == "statements":
         return f"- {' '.join(words)}"
@@ -56,15 +56,15 @@ def _line(form: Form, statement: str) -> str:
 
 
 class Extractor:
-    """An extractor that goes wrong in one way, and a judge that believes what it gave alone."""
+    """Play an extractor with one fault, and a judge that supports only what the extractor gave."""
 
     def __init__(self, how: str, form: Form) -> None:
         self.how, self.form = how, form
         self.given: set[str] = set()
-        """The statements that it gave."""
+        """The statements that the extractor gave."""
         self._believed: set[str] = set()
         self.statements: Sequence[str] = ()
-        """Those of the answer that is under judgement."""
+        """The statements of the answer under judgement."""
         self.checker = RefChecker(ScriptedModel(script=self._reply), claims=form)
 
     def judge(self, one: Answer) -> Evaluation:
@@ -105,7 +105,7 @@ class Extractor:
         return second if again else first
 
     def _give(self, messages: Sequence[BaseMessage], most: int) -> str:
-        """The first of the statements that are shown."""
+        """Return the first of the statements that the request shows."""
         shown = _said(isolated("answer", messages))
         chosen = [one for one in self.statements if _said(one) in shown][:most]
         lines = [_line(self.form, one) for one in chosen]
@@ -116,22 +116,22 @@ class Extractor:
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer, and what became of it."""
+    """Hold one answer with its evaluation."""
 
     one: Answer
     found: Evaluation
     hidden: tuple[str, ...]
-    """What it states and the extractor kept to itself."""
+    """The statements of the answer that the extractor left out."""
 
     @property
     def misplaced(self) -> bool:
-        """Whether a claim stands outside the answer."""
+        """Return whether the place of a claim is outside the answer."""
         spans = [claim.span for claim in self.found.claims if claim.span is not None]
         return not all(span.start < span.end <= len(self.one.answer) for span in spans)
 
 
 def _hidden(extractor: Extractor, one: Answer, until: int | None = None) -> tuple[str, ...]:
-    """What the answer states, up to a place in it, and the extractor kept to itself."""
+    """Return the statements of the answer, up to a place in it, that the extractor left out."""
     last = len(one.answer) if until is None else until
     ended = (said for said, (_, end) in zip(one.statements, one.places, strict=True) if end <= last)
     return tuple(said for said in ended if said not in extractor.given)
@@ -139,7 +139,7 @@ def _hidden(extractor: Extractor, one: Answer, until: int | None = None) -> tupl
 
 @cache
 def _judged(how: str, form: Form) -> tuple[Judged, ...]:
-    """All answers, or a third of them, judged once for all tests."""
+    """Judge all answers, or a third of them, once for all tests."""
     extractor = Extractor(how, form)
     judged = ANSWERS if how in ("no claims", "half a list", WHOLE) else ANSWERS[::3]
     return tuple(Judged(one, extractor.judge(one), _hidden(extractor, one)) for one in judged)
@@ -175,7 +175,7 @@ def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: 
     wrong = [
         key
         for key, one in found.items()
-        # Where the extractor cannot be read at all, it may also be left undecided.
+        # If the extractor's reply cannot be read at all, the answer may also be undetermined.
         if one.label != "Abstain" and (how in DENYING or not one.undetermined)
     ]
     assert len(wrong) <= max(2, len(found) // 20), wrong
@@ -198,7 +198,7 @@ def test_every_claim_stands_at_a_place_in_the_answer(how: str, form: Form) -> No
 
 
 def _denying(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Neutral for every number that a request shows."""
+    """Give Neutral for every number that a request shows."""
     numbers = re.findall(r"^\W*(\d+)[.:)\]]", str(messages[-1].content), re.MULTILINE)
     return "\n".join(f"{number}. Neutral" for number in dict.fromkeys(numbers)) or "Neutral"
 
@@ -233,7 +233,7 @@ Guarded = Callable[[Extractor, Answer], str]
 
 
 def _guard(extractor: Extractor, one: Answer, **options: Any) -> Guard[Any, Any]:
-    """One around a chain that gives this answer."""
+    """Return a guard around a chain that gives this answer."""
     extractor.begin(one)
     documents = [Document(page_content=text) for text in one.contexts]
     options = {"on_fail": Block(), "contexts": lambda output: documents, **options}
@@ -241,14 +241,14 @@ def _guard(extractor: Extractor, one: Answer, **options: Any) -> Guard[Any, Any]
 
 
 def _invoked(extractor: Extractor, one: Answer) -> str:
-    """What a guard lets out of the answer."""
+    """Return the part of the answer that a guard lets out."""
     with suppress(AnswerRejected):
         return str(_guard(extractor, one).invoke(one.question or ""))
     return ""
 
 
 def _streamed(extractor: Extractor, one: Answer) -> str:
-    """What a guard lets out of the answer, sentence by sentence."""
+    """Return the part of the answer that a guard lets out sentence by sentence."""
     chunks = []
     with suppress(AnswerRejected):
         for chunk in _guard(extractor, one, streaming="sentence").stream(one.question or ""):

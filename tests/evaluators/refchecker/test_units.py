@@ -1,4 +1,4 @@
-"""What an answer is made of: every form of it, with places that stay right."""
+"""Test the units of an answer: every form of text, with places that stay right."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def places(answer: str) -> list[str]:
             ["Its rivers are:\n- Alna", "Lo"],
         ),
         ("Here is what I found:\n- Alna", ["Alna"], None),
-        # What announces what announces is not lost.
+        # An announcement of another announcement is not lost.
         (
             "The tower burned down in 1851:\nIts parts are:\n- a gate",
             ["The tower burned down in 1851: Its parts are: a gate"],
@@ -130,7 +130,7 @@ def test_every_value_of_json_that_says_something_stands_in_one_unit(data: dict[s
     answer = json.dumps(data, ensure_ascii=False)
     said = word_set(" ".join(unit.said for unit in units(answer)))
     for value in values(data):
-        # A citation or a mark of emphasis is no part of what is said.
+        # Citations and marks of emphasis do not count as said.
         if value.isalnum():
             assert word_set(value) <= said
 
@@ -168,4 +168,5 @@ def _gaps(found: Any, length: int) -> list[tuple[int, int]]:
 def test_a_long_answer_takes_no_time_by_its_square(piece: str) -> None:
     started = time.process_time()
     units(piece * 20_000)
-    assert time.process_time() - started < 20  # less than two; by the square minutes
+    # This takes less than two seconds; in quadratic time it would take minutes.
+    assert time.process_time() - started < 20

@@ -1,4 +1,4 @@
-"""Reverse Validation from an answer to a verdict, with models that say what a test tells them."""
+"""Test Reverse Validation from an answer to a verdict, with scripted models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIST = "1. Island of Orkney\n2. Highest cliffs of Britain"
 
 
 def model(**replies: str | Sequence[str] | Exception) -> ScriptedModel:
-    """By stage, what is said each time; of several replies the last one stays."""
+    """Return a model that replies by stage; of several replies, the last one repeats."""
     asked: dict[str, int] = {}
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:

@@ -1,4 +1,4 @@
-"""The entity's name in a query: found in all its forms, and nothing else with it."""
+"""Test that an entity's name is found in a query in all its forms, and nothing else is."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_all_else_is_left_as_it_was(query: str, name: str) -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=30), st.text(max_size=80))
-@example("", ":,0", "")  # nothing before the comma
+@example("", ":,0", "")  # Nothing precedes the comma.
 def test_any_query_and_name_can_be_looked_at(query: str, name: str, passage: str) -> None:
     try:
         found = mask(query, name, passage)

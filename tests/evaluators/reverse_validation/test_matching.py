@@ -1,4 +1,4 @@
-"""Each decision is the one its name says, and says why."""
+"""Test that each matcher decides as its name says, and gives its reason."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_every_decision_has_one_sentence_of_reason(name: str, entity: str, reply
     try:
         decision = MATCHERS[name](entity, reply)
     except ValueError as error:
-        # Whether it raises depends on the drawn name: `pytest.raises` would ask for it each time.
+        # Whether this raises depends on the drawn name, and `pytest.raises` would always require
+        # it.
         assert "expected the name of one entity" in str(error)  # noqa: PT017
     else:
         assert decision.reason.startswith("The reply ")
@@ -74,13 +75,13 @@ def test_stray_quotes_and_commas_count_only_where_they_did_in_the_published_resu
     assert same == {"exact", "normalized"}
 
 
-# --- What tells them apart -----------------------------------------------------------------------
+# --- Differences between the matchers ------------------------------------------------------------
 
 
 def test_exact_wants_the_whole_name_and_not_its_case() -> None:
     assert exact("Mary Anning", "it is MARY ANNING").same
     assert not exact("Mary Anning", "it is Anning").same
-    assert exact("Ann", "Annapolis").same  # a string, not a word
+    assert exact("Ann", "Annapolis").same  # The match is of strings, not words.
 
 
 def test_published_qg_does_not_look_at_percentages() -> None:
@@ -121,7 +122,7 @@ def test_published_em_is_what_the_recorded_results_require(
     [
         ("Mary Jane Anning", "Mary Anning", True),
         ("Mary Anning", "Mary Shelley", False),
-        ("Mary Jane Ann Anning", "Mary Anning", True),  # "ann" stands in "anning"
+        ("Mary Jane Ann Anning", "Mary Anning", True),  # "ann" is part of "anning".
         ("Mary Jane Louise Anning", "Mary Anning", False),
     ],
 )
@@ -195,7 +196,7 @@ def test_a_reply_that_knows_no_name_gives_none_whatever_the_entity_is_called(
     assert normalized(entity, reply).same is same
 
 
-# --- A model's word on it ------------------------------------------------------------------------
+# --- A model that decides ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

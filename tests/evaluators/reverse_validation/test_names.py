@@ -1,4 +1,4 @@
-"""The ways to write a name, and the places in a text where it is written so."""
+"""Test the ways to write a name, and the places in a text where a name is written so."""
 
 from __future__ import annotations
 

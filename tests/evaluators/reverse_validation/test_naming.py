@@ -1,4 +1,4 @@
-"""A name is found however it is written, and not where another one stands."""
+"""Test that a name is found in every spelling, and not where another name is."""
 
 from __future__ import annotations
 

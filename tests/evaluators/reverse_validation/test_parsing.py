@@ -1,4 +1,4 @@
-"""What models write in stages 1 and 2, in the forms in which they write it."""
+"""Test that the replies of stages 1 and 2 are read in the forms that models write."""
 
 from __future__ import annotations
 

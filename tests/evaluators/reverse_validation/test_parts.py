@@ -1,4 +1,4 @@
-"""The words of a name that may stand for all of it."""
+"""Test which words of a name may stand for the whole name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from demur.evaluators.reverse_validation.parts import parts
 
 CASES = [
     ("Ada Bell", True, ["ada", "bell"]),
-    ("Ada Israel Bell", True, ["ada", "bell"]),  # a middle name alone is somebody else's
+    ("Ada Israel Bell", True, ["ada", "bell"]),  # A middle name alone is another person's.
     ("Ada Bell Jr.", True, ["ada", "bell"]),
     ("Pope Boniface V", True, ["boniface"]),
     ("Ada of Ulm", True, ["ada"]),

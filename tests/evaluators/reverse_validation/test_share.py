@@ -1,4 +1,4 @@
-"""The share of the requirements is read where it is asked for, and never made up."""
+"""Test that the share of met requirements is read from the reply, and never invented."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHARES = [
     ("0%", 0.0),
     ("1%", 0.01),
     ("0.5%", 0.005),
-    # Of fewer than a hundred requirements no share but none is as low as one percent.
+    # With fewer than 100 requirements, the only share of at most one percent is zero.
     ("0.75", 0.75),
     ("0,75", 0.75),
     ("1.0", 1.0),
@@ -135,7 +135,7 @@ def test_of_several_lines_the_first_is_that_of_the_first_entity() -> None:
         ("\n1. Red\n3. Old\n", 0.5),
         ("\n- Red\n- Old\n", 0.5),
         ("2\n\nExplanation: 3 is met.", 0.75),
-        # What does not say, one by one, which requirements are meant.
+        # These replies do not say, one by one, which requirements are meant.
         ("", None),
         ("-", None),
         ("n/a", None),

@@ -1,4 +1,4 @@
-"""AnswerRelevance and SelfContradiction: one question about the answer as a whole."""
+"""Test AnswerRelevance and SelfContradiction, which ask one question about the whole answer."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ QUESTION = "When does the hall open?"
 ANSWER = "The hall opens at nine on all days. On Mondays it stays shut."
 SAMPLE = Sample(question=QUESTION, answer=ANSWER)
 BOTH = [(AnswerRelevance, "yes", "no"), (SelfContradiction, "consistent", "contradictory")]
-"""With the good word and the bad one."""
+"""The evaluators with their good word and their bad word."""
 
 
 def replying(*replies: str | AIMessage | Exception) -> ScriptedModel:
-    """A model that gives these replies one after another."""
+    """Return a model that gives these replies one after another."""
     left = iter(replies)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
@@ -40,7 +40,7 @@ def replying(*replies: str | AIMessage | Exception) -> ScriptedModel:
 
 
 def weighing(text: str, **shares: float) -> AIMessage:
-    """A reply whose first token has these probabilities."""
+    """Return a reply whose first token has these probabilities."""
     top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
     return AIMessage(
         text, response_metadata={"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
@@ -109,7 +109,7 @@ def test_log_probabilities_that_tell_nothing_are_undetermined(
     replies: dict[str, str | AIMessage] = {
         "gives no log-probabilities": good,
         "0.30": weighing("Well", Well=0.7, **{good: 0.2, bad: 0.1}),
-        "is only 0.00": weighing("Co", co=0.9, n=0.05, y=0.05),  # begins both labels
+        "is only 0.00": weighing("Co", co=0.9, n=0.05, y=0.05),  # The token begins both labels.
         "reasons": weighing(f"<think>so</think>{good}", **{good: 0.9, bad: 0.1}),
     }
     for why, reply in replies.items():

@@ -1,4 +1,4 @@
-"""Yes or no said plainly, and quotes that stand in the answer."""
+"""Test that a plain yes or no is read, and quotes that are in the answer."""
 
 from __future__ import annotations
 

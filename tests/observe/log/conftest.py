@@ -1,4 +1,4 @@
-"""A log in all of its forms."""
+"""Give the tests a log in each of its forms."""
 
 from __future__ import annotations
 

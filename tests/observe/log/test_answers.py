@@ -1,4 +1,4 @@
-"""First answers with what evaluators and people say of them."""
+"""Test first answers with what evaluators and people say of them."""
 
 from __future__ import annotations
 

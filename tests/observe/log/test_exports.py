@@ -1,4 +1,4 @@
-"""The evaluations of a log as a table for spreadsheets."""
+"""Test the evaluations of a log as a table for spreadsheets."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_hostile_text_stays_in_its_cell(tmp_path: Path) -> None:
     _export(jsonl(tmp_path / "a.jsonl", [hostile(), scored(at=1)]), tmp_path / "a.csv")
     rows = _table(tmp_path / "a.csv")
     assert [row["answer"] for row in rows[:2]] == [_cell(HOSTILE)] * 2
-    assert "\u2400" in rows[0]["answer"]  # of NUL, which spreadsheets end a text at
+    assert "\u2400" in rows[0]["answer"]  # This stands for NUL, at which spreadsheets end a text.
     assert len(rows) == 3
 
 
 def test_records_of_a_fallback_file_are_put_back(tmp_path: Path) -> None:
-    """As docs/observe.md has it; also while a handler writes."""
+    """Put back records as docs/observe.md describes, even while a handler writes."""
     fallback = jsonl(tmp_path / "fallback.jsonl", RUNS[30:])
     sink = SQLSink(tmp_path / "a.sqlite")
     for one in RUNS[:40]:

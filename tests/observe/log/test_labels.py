@@ -1,4 +1,4 @@
-"""Files that say which answers are hallucinated."""
+"""Test files that say which answers are hallucinated."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
         export_csv(log, table)
     with table.open(encoding="utf-8-sig", newline="") as file:
         rows = [*csv.DictReader(file)]
-    for row in rows:  # of the guard's run the second answer is right
+    for row in rows:  # In the guard's run, the second answer is right.
         row["hallucinated"] = str(row["run"] == runs[1].id and row["attempt"] == "1")
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [*rows[0]])

@@ -1,4 +1,4 @@
-"""Opening a log: both forms, damaged lines, files that are something else."""
+"""Test the opening of logs: both forms, damaged lines, and files that are not logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNS = [*several(30), hostile()]
 
 
 APPLICATION = 0x64656D75
-"""What tells demur's databases from others."""
+"""The number that distinguishes demur's databases from others."""
 
 
 def _held(where: Where) -> list[Record | Damaged]:
@@ -110,7 +110,7 @@ def test_what_is_asked_need_not_be_read_to_its_end(form: str, tmp_path: Path, re
     rows.close()  # type: ignore[attr-defined]  # as an interrupt has it
 
 
-# -- what is no log --------------------------------------------------------------------------------
+# -- files that are not logs -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_database_that_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None
     database.close()
 
 
-# -- databases that are written to -----------------------------------------------------------------
+# -- databases that are being written --------------------------------------------------------------
 
 
 def test_what_a_live_writer_wrote_is_there_and_the_view_does_not_move(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_what_a_live_writer_wrote_is_there_and_the_view_does_not_move(tmp_path: 
     sink.write(first)
     with open_log(path) as log:
         assert [*records(log)] == [first]
-        sink.write(second)  # a reader is in nobody's way
+        sink.write(second)  # A reader blocks no writer.
         assert [*records(log)] == [first]
     assert _held(path) == [first, second]
     sink.close()
@@ -218,7 +218,8 @@ def test_who_reads_a_log_leaves_the_locks_of_a_sink_in_the_same_process(tmp_path
     sink = SQLSink(path)
     sink.write(runs[0])
     assert _held(path) == runs[:1]
-    # Another process takes the -wal away if it believes to be the last one to close the database.
+    # Another process removes the -wal file if it believes that it is the last to close the
+    # database.
     code = (
         f"import sqlite3; database = sqlite3.connect({str(path)!r}); "
         "database.execute('select count(*) from runs').fetchall(); database.close()"
@@ -242,7 +243,7 @@ def test_a_database_where_sqlite_may_make_no_files_is_read(tmp_path: Path) -> No
     path = sqlite(tmp_path / "a.sqlite", RUNS)
     for left in tmp_path.glob("a.sqlite-*"):
         left.unlink()
-    (tmp_path / "a.sqlite-shm").mkdir()  # as in a folder that may not be written to
+    (tmp_path / "a.sqlite-shm").mkdir()  # This has the effect of a folder that is not writable.
     assert _held(path) == _sorted(RUNS)
 
 

@@ -1,4 +1,4 @@
-"""Which runs of a log: SQL and plain Python choose the same ones, in both forms."""
+"""Test which runs of a log are chosen: SQL and plain Python agree, in both forms."""
 
 from __future__ import annotations
 

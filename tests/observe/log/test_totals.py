@@ -1,4 +1,4 @@
-"""What a log comes to: the same as plain Python counts, in both forms."""
+"""Test the totals of a log: SQL and plain Python agree, in both forms."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> 
     ]
     group = _only(sqlite(tmp_path / "a.sqlite", runs))
     assert (group.failure.count, group.failure.total) == (3, 10)
-    assert group.failure.interval == pytest.approx((0.1078, 0.6032), abs=1e-4)  # Wilson's
+    # This is Wilson's interval.
+    assert group.failure.interval == pytest.approx((0.1078, 0.6032), abs=1e-4)
     assert group.judged == 25
     assert group.mean == pytest.approx((7 * 1.0 + 3 * 0.25 + 6 * 1.0) / 16)
     assert group.usage.calls == JUDGING.calls * 28

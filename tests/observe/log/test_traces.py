@@ -1,4 +1,4 @@
-"""Saved traces, read as a log."""
+"""Test saved traces that are read as a log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_form_is_a_log(tmp_path: Path, text: str) -> None:
         read = [*records(log)]
     for number, (record, trace) in enumerate(zip(read, TRACES, strict=True), start=1):
         assert record.id == record.root == f"trace-{number}"
-        fields = {*Trace.model_fields} - {"citations"}  # those follow from the attempts
+        fields = {*Trace.model_fields} - {"citations"}  # The citations follow from the attempts.
         kept = {name: getattr(record, name) for name in fields}
         assert kept == {name: getattr(trace, name) for name in fields}
 
@@ -74,7 +74,7 @@ def test_no_trace_yet(tmp_path: Path) -> None:
 
 
 def _of_which(text: str, tmp_path: Path) -> tuple[list[str], list[str]]:
-    """The ids of what is read, and what is left out."""
+    """Return the ids of the records that are read, and a description of what is left out."""
     path = tmp_path / "traces.json"
     path.write_text(text, encoding="utf-8")
     with open_log(path) as log:

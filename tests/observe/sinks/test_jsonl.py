@@ -1,4 +1,4 @@
-"""Files of JSON lines: whole lines, by several processes, through kills and full disks."""
+"""Test files of JSON lines: lines stay whole with several processes, kills and full disks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of what was put on the disk."""
+    """Record the names of the files that are synced to the disk."""
     done: list[str] = []
     real = os.fsync
 
@@ -39,7 +39,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def ids(path: Path) -> list[str]:
-    """The ids of the records in a file, every line of which has to be whole."""
+    """Return the ids of the records in a file, and assert that every line is whole."""
     return [Record.model_validate_json(line).id for line in path.read_bytes().splitlines()]
 
 
@@ -160,7 +160,7 @@ def test_a_file_that_was_rotated_away_is_begun_anew(path: Path) -> None:
     sink = JSONLSink(path)
     sink.write(first)
     path.rename(path.with_suffix(".1"))
-    sink.flush()  # there is no file to flush
+    sink.flush()  # There is no file to flush.
     assert not path.exists()
     sink.write(second)
     path.unlink()

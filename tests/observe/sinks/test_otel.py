@@ -1,4 +1,4 @@
-"""OpenTelemetrySink, with the real SDK, its OTLP exporters and a receiver."""
+"""Test OpenTelemetrySink with the real SDK, its OTLP exporters and a receiver."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from support.otlp_receiver import OTLPReceiver, attributes_of, otlp_receiver
 
 @dataclass
 class Pipeline:
-    """The SDK with exporters to a receiver."""
+    """Connect the SDK's exporters to a receiver."""
 
     receiver: OTLPReceiver
     logs: LoggerProvider
@@ -45,7 +45,7 @@ class Pipeline:
         return OpenTelemetrySink(logger_provider=self.logs, meter_provider=self.metrics)
 
     def sent(self, *written: Record) -> list[Any]:
-        """The events that came of these records."""
+        """Write these records, and return the events that arrive."""
         sink = self.sink()
         for record in written:
             sink.write(record)
@@ -53,7 +53,7 @@ class Pipeline:
         return self.receiver.logs()
 
     def points(self, name: str) -> dict[frozenset[tuple[str, Any]], Any]:
-        """A metric's points by their attributes."""
+        """Return the points of a metric by their attributes."""
         metric = self.receiver.metrics()[name]
         data = getattr(metric, metric.WhichOneof("data"))
         return {frozenset(attributes_of(one).items()): one for one in data.data_points}
@@ -194,7 +194,7 @@ def test_scores_from_0_on_have_buckets_of_a_tenth(pipeline: Pipeline) -> None:
     }
     events = map(attributes_of, pipeline.receiver.logs())
     values = [event["gen_ai.evaluation.score.value"] for event in events]
-    assert sorted(values) == sorted(scores)  # the events have those below 0 too
+    assert sorted(values) == sorted(scores)  # The events also have the scores below 0.
 
 
 def _filled(pipeline: Pipeline, name: str) -> dict[tuple[float, float], int]:

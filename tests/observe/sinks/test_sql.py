@@ -1,4 +1,4 @@
-"""A database of records, of SQLite and of PostgreSQL: the same rows, and nothing is lost."""
+"""Test records in SQLite and in PostgreSQL: the rows are the same, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="no forks on Windows")
 
 @dataclass
 class Database:
-    """A place for a log, and somebody who asks it without demur."""
+    """Hold a place for a log, and query it without demur."""
 
     where: Where
     server: PostgresServer | None = None
@@ -42,7 +42,7 @@ class Database:
         return self.server.ask(question, str(self.where))
 
     def ids(self) -> list[str]:
-        """The ids of the records, in order, each of which has to be whole."""
+        """Return the sorted ids of the records, and assert that every record is whole."""
         if self.server is None:
             assert self.ask("pragma integrity_check") == [("ok",)]
         with open_log(self.where) as log:
@@ -163,7 +163,7 @@ def test_every_text_is_kept_and_can_be_asked_for(text: str, database: Database) 
     with open_log(database.where) as log:
         (read,) = records(log)
         assert isinstance(read, Record)
-        # NUL stays as it is in the record itself.
+        # The record itself keeps NUL as it is.
         assert read.answer == text.replace("\ud800", "\ufffd").replace("\udfff", "\ufffd")
         assert [*records(log, Filters(model=text, evaluator=text, text=text))] == [read]
         (group,) = summarise(log, by=["model"]).groups
@@ -181,7 +181,7 @@ def test_long_texts_and_large_numbers_are_kept(database: Database) -> None:
     with open_log(database.where) as log:
         assert [*records(log)] == runs
         assert [*worst(log, Filters(), 1)] == [runs[1]]
-        assert summarise(log).judging.calls == most  # by which all that is more is counted
+        assert summarise(log).judging.calls == most  # Larger counts are stored as this number.
         assert len([*records(log, Filters(text="ä AND \U0001f600"))]) == 3
 
 
@@ -250,7 +250,7 @@ def test_of_the_same_record_written_at_once_one_stays_whole(database: Database) 
 def test_a_forked_process_writes_beside_its_parent(database: Database) -> None:
     sink, written = SQLSink(database.where), several(300)
     with ThreadPoolExecutor(3) as pool:
-        # Forked while threads write: what one has begun is not taken over.
+        # The fork happens while threads write. A child does not take over what a thread has begun.
         writing = pool.map(sink.write, written[:200])
         children = [
             forked(lambda part=part: [sink.write(record) for record in part])
@@ -266,7 +266,7 @@ def test_a_forked_process_writes_beside_its_parent(database: Database) -> None:
 @pytest.mark.slow
 def test_what_was_written_outlives_kills(database: Database) -> None:
     told = killed_at_random(lambda: SQLSink(database.where).write, rounds=3, seed=8)
-    assert len(told) >= 3  # in each round the first is waited for
+    assert len(told) >= 3  # Each round waits for its first record.
     assert set(told) <= set(database.ids())
 
 

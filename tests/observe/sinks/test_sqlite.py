@@ -1,4 +1,4 @@
-"""A file of SQLite: what stands against it, who may read it, locks, and disks that are full."""
+"""Test SQLite files: what is refused, who may read them, locks, and full disks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ask(path: Path, question: str) -> list[tuple[object, ...]]:
 
 
 def ids(path: Path) -> list[str]:
-    """The ids of the records in a database, which has to be whole."""
+    """Return the ids of the records in a database, and assert that the database is intact."""
     assert ask(path, "pragma integrity_check") == [("ok",)]
     return [str(id) for (id,) in ask(path, "select id from runs")]
 
