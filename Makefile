@@ -9,8 +9,8 @@ IN_VENV := .venv/bin/python -m
 SIDE_BY_SIDE := $(IN_VENV) pytest -n 3
 REAL := tests/real integrations/llama-index/tests/test_real.py
 HERE := not real and not documentation and not packaging
-# Not LlamaIndex and not the laboratory, whose tests are all marked slow: to collect them takes long.
-QUICK := tests integrations/langchain/tests integrations/ray/tests
+# All tests of the other distributions are marked slow, and to collect them takes long.
+QUICK := tests integrations/langchain/tests
 
 .PHONY: help demo test check lint quick slow real documentation packaging site bench clean before-tests env-run env-dev weights
 

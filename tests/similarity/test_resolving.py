@@ -126,6 +126,7 @@ def three_classes(tmp_path: Path) -> str:
     return tiny_cross_encoder(tmp_path, NLI_CLASSES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["name", "path", "object"])
 @pytest.mark.parametrize("activation", ["own", "none"])
 def test_a_cross_encoder_with_one_output(one_output: str, given: str, activation: str) -> None:
@@ -146,6 +147,7 @@ def test_a_cross_encoder_with_one_output(one_output: str, given: str, activation
         assert pickle.loads(pickle.dumps(found)) is found
 
 
+@pytest.mark.slow
 def test_the_activation_of_a_model_is_kept(one_output: str) -> None:
     from sentence_transformers import CrossEncoder
     from torch.nn import Hardsigmoid
@@ -155,6 +157,7 @@ def test_the_activation_of_a_model_is_kept(one_output: str) -> None:
     assert resolve_similarity(encoder).scores(PAIRS) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["name", "object", "nli"])
 def test_of_an_nli_model_it_is_the_probability_of_entailment(
     three_classes: str, given: str
@@ -168,12 +171,14 @@ def test_of_an_nli_model_it_is_the_probability_of_entailment(
     assert resolve_similarity(similarity).scores(PAIRS) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_classifier_with_other_classes_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     with pytest.raises(ValueError, match="has 2 classes; expected one output"):
         resolve_similarity(tiny_cross_encoder(tmp_path, ["yes", "no"]))
 
 
+@pytest.mark.slow
 def test_a_bi_encoder_given_as_an_object(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer

@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def indented(page: Path) -> list[int]:
     return [token.map[0] + 1 for token in _tokens(page) if token.type == "code_block" and token.map]
 
 
+@cache
 def _tokens(page: Path) -> list[Token]:
     return MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import ray
@@ -19,6 +20,13 @@ from support.offline import offline
 __all__ = ["offline"]
 
 CPUS = 3
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave these tests to `make slow`, because the quick tests are of demur itself."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

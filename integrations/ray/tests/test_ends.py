@@ -22,7 +22,7 @@ from demur.scoring import Progress, read_results
 from demur_ray import score
 from support.openai_server import Answer, OpenAIServer, openai_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.xdist_group("ray")
 
 
 def _keys(out: Path) -> Counter[str]:

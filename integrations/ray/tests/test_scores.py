@@ -23,7 +23,6 @@ from support.chroma_server import chroma_server
 from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.usefixtures("cluster"),
     pytest.mark.xdist_group("ray"),  # One process then starts one cluster.
 ]

@@ -148,7 +148,7 @@ def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None
     asks = references(model(), model())
     lines = "\n".join(f"{at}. yes" for at in range(1, 9))
     assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
-    with pytest.raises(UndeterminedError, match=r"^asking reference 2 what it agrees with failed: away$"):
+    with pytest.raises(UndeterminedError, match=r"^asking reference 2 .* failed: away$"):
         asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
 
 

@@ -137,6 +137,7 @@ class _Encoder:
         return [[0.05, 0.05, 0.9] for _ in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize(("most", "pairs"), [(None, 4), (2, 2), (7, 7)])
 def test_a_cross_encoder_reads_so_many_passages_of_each_claim(
