@@ -154,7 +154,7 @@ def test_a_wrong_sample_is_refused_by_the_field_s_name(
         (Threshold, {**TESTED, "value": math.nan}, "value"),
         (Threshold, {**TESTED, "method": "guess"}, "method"),
         (Threshold, {**TESTED, "target": 0}, "target"),
-        (Threshold, {**TESTED, "target": None}, "target is missing: it is needed with method='learn-then-test'"),
+        (Threshold, {**TESTED, "target": None}, "target is missing: it is needed with method="),
         (Threshold, {**TESTED, "confidence": 1}, "confidence"),
         (Threshold, {**TESTED, "confidence": None}, "confidence is missing"),
         (Threshold, {**TESTED, "percentile": 5}, "percentile is only for method='percentile'"),

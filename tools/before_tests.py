@@ -11,9 +11,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def lines() -> Iterator[str]:
-    """Yield the announcement, a line each."""
-    yield "make test takes 20 to 45 minutes on two cores. `make quick` takes 3: it runs those that"
-    yield "need no model, start no processes and take less than a second."
+    """Yield the lines of the announcement."""
+    yield "make test takes 20 to 45 minutes on two cores. `make quick` takes 3: it runs the tests"
+    yield "that need no model, start no processes and take less than a second."
     if not any(map(shutil.which, BROWSERS)):
         yield "SKIPPED: the tests marked `browser`. To run them: apt-get install chromium"
     servers = Path("/usr/lib/postgresql").glob("*/bin/initdb")
@@ -26,7 +26,7 @@ def lines() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print it."""
+    """Print the announcement to standard error."""
     for line in lines():
         print(f"tests: {line}", file=sys.stderr)
 

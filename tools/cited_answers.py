@@ -1,10 +1,9 @@
-"""Print what answers to questions about the standard library cite, to be read by people.
+"""Print which passages the answers about the standard library cite, for people to read.
 
-    python -m tools.cited_answers    # a quarter of an hour on two cores; `demur models pull` before
+    python -m tools.cited_answers    # run `demur models pull` first; takes 15 minutes on two cores
 
 The chain, the guard and the index are the demonstration's, with its three questions and twenty
-more. Whether a passage supports its sentence nobody but a reader can tell: docs/results.md has what
-was found.
+more. Only a reader can say whether a passage supports its sentence. docs/results.md has the result.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What becomes of evaluations while the endpoint misbehaves.
+"""Measure what becomes of evaluations while the endpoint misbehaves.
 
     python -m tools.faults [--evaluations 200] [--share 0.2] [--seed 0] [--fault NAME ...]
 
-All evaluations are under way at once, over a real HTTP server of the tests that spoils a share of
-the requests: first with all faults mixed, in every mode, then with each fault alone. What each
-answer's verdict is, is known by construction. Ends with exit code 1 when one is wrong or lost.
+All evaluations run at once. A real HTTP server, from the tests, spoils a share of the requests:
+first with all faults mixed, in every mode, then with each fault alone. The right verdict of each
+answer is known by construction. The exit code is 1 if a verdict is wrong or lost.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from demur import CallPolicy, Evaluation, RefChecker
-from support import facts  # the tests' server, which is no package's
+from support import facts  # the tests' modules, which belong to no package
 from support.faults import FAULTS, Faulty
 from support.openai_server import openai_server
 
 TIMEOUT = 5.0
-"""Seconds until a request that hangs is given up."""
+"""The number of seconds after which a request that hangs is given up."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the evaluations of one run."""
+    """Hold what became of the evaluations of one run."""
 
     faults: str
     mode: str
@@ -45,7 +45,7 @@ class Row:
     seconds: float
 
     def cells(self) -> list[str]:
-        """As the table shows it."""
+        """Return the cells of this row in the table."""
         graded = [self.grades[name] for name in ("right", "partial", "undetermined", "wrong")]
         counts = [*graded, self.lost, self.spoiled, self.retried, self.requests, self.calls]
         return [self.faults, self.mode, *map(str, counts), f"{self.seconds:.1f}"]
@@ -65,11 +65,11 @@ COLUMNS = {
     "calls": 5,
     "seconds": 7,
 }
-"""Headings and widths."""
+"""The headings of the table, with the widths of their columns."""
 
 
 def line(cells: Iterable[str]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     return "  ".join(cell.rjust(width) for cell, width in zip(cells, COLUMNS.values(), strict=True))
 
 
@@ -108,19 +108,21 @@ def _evaluate(evaluator: RefChecker, samples: Sequence[Any], way: str) -> list[A
 
 
 def _settle(requests: Sequence[Any], calls: int) -> None:
-    """Wait for requests that the client has given up and the server not read yet."""
+    """Wait for requests that the client has given up but the server has not read yet."""
     patience = time.monotonic() + 10
     while len(requests) < calls and time.monotonic() < patience:
         time.sleep(0.05)
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Run the measurements, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--share", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--fault", choices=FAULTS, action="append", help="only these, alone")
+    parser.add_argument(
+        "--fault", choices=FAULTS, action="append", help="measure only this fault, alone"
+    )
     options = parser.parse_args()
 
     both = ("sync", "async")

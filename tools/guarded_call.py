@@ -1,7 +1,7 @@
-"""The picture of the README, from a real run: `python -m tools.guarded_call`.
+"""Make the picture of the README from a real run: `python -m tools.guarded_call`.
 
-The README's first example runs on the local model, and Chromium opens what its result shows in a
-notebook. The picture goes to docs/images.
+The README's first example runs on the local model. Chromium opens what its result shows in a
+notebook, and takes the picture. The picture is saved in docs/images.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     """Run the example, and take the picture."""
     example = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)[0]
     names: dict[str, Any] = {}
-    exec(example, names)  # noqa: S102  # our own README
+    exec(example, names)  # noqa: S102  # the code is from our own README
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder, "call.html")
         file.write_text(PAGE.replace("CALL", names["result"]._repr_html_()), encoding="utf-8")

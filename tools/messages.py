@@ -1,9 +1,9 @@
-"""The messages of the errors that demur raises, as `tests/messages.txt` has them.
+"""List the messages of the errors that demur raises, as `tests/messages.txt` has them.
 
     python tools/messages.py > tests/messages.txt
 
-A new or changed message shows in a change's diff as a user will read it: what was wrong, what was
-expected, what to do. What stands in braces is filled in when the error is raised.
+A new or changed message shows in a diff as a user will read it. It must say what was wrong, what
+was expected and what to do. The text in braces is filled in when the error is raised.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCES = (ROOT / "src", *sorted((ROOT / "integrations").glob("*/src")), ROOT / "research" / "src")
 ERRORS = ("Error", "Failed", "Rejected", "Warning")
-"""How the names of what is raised end."""
+"""The endings of the names of errors and warnings."""
 USAGE = ("BadParameter", "UsageError")
 
 
 def listed() -> Iterator[str]:
-    """Each message under its module, in the order of the code."""
+    """Yield each message under the name of its module, in the order of the code."""
     for source in SOURCES:
         for path in sorted(source.rglob("*.py")):
             found = list(_messages(ast.parse(path.read_text(encoding="utf-8"))))
@@ -36,13 +36,13 @@ def _messages(module: ast.Module) -> Iterator[str]:
         if not (name.endswith(ERRORS) or name in USAGE or name == "_warn"):
             continue
         texts = [_text(argument) for argument in call.args]
-        # What is handed on in a variable is listed where it is written.
+        # A message that is passed in a variable is listed where its text is written.
         if any(isinstance(part, (ast.Constant, ast.JoinedStr, ast.BinOp)) for part in call.args):
             yield f"{name}: {' | '.join(texts)}"
 
 
 def _text(node: ast.expr) -> str:
-    """A text as it is written, with what is filled in in braces."""
+    """Return a text as it is written in the code, with braces around what is filled in."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

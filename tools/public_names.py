@@ -1,8 +1,8 @@
-"""The public names of demur with their signatures, as `tests/public_names.txt` lists them.
+"""List the public names of demur with their signatures, as `tests/public_names.txt` has them.
 
     python tools/public_names.py > tests/public_names.txt
 
-A change to that list is a decision: a name that is in it is promised to users.
+A change to that list is a decision, because every name in it is promised to users.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PUBLIC = (
     "demur.similarity",
     "demur.views",
 )
-"""The modules that users import from; all others serve these."""
+"""The modules that users import from. All other modules serve these."""
 
 
 def listed() -> Iterator[str]:
-    """Each public name with its signature, a line each."""
+    """Yield a line for each public name, with its signature."""
     for module in map(import_module, PUBLIC):
         for name in sorted(module.__all__):
             value = getattr(module, name)
@@ -38,7 +38,10 @@ def listed() -> Iterator[str]:
 
 
 def _signature(value: object) -> str:
-    """Parameters with their defaults; without types, which each Python writes in another way."""
+    """Return the parameters with their defaults, without types.
+
+    Each version of Python writes types in its own way.
+    """
     if not inspect.isclass(value) and not inspect.isfunction(value):
         return ""
     if inspect.isclass(value) and issubclass(value, (Enum, Exception)):
@@ -54,7 +57,7 @@ def _signature(value: object) -> str:
 
 
 class _Long:
-    """A default that says nothing on a line."""
+    """Stand for a default that is too long for a line."""
 
     def __repr__(self) -> str:
         return "..."
@@ -66,7 +69,7 @@ def _default(value: object) -> object:
 
 
 def _own_fields(value: object) -> set[str] | None:
-    """The fields that demur's own classes name, where a class of another package has more."""
+    """Return the fields that demur's own classes add to the class of another package."""
     if not hasattr(value, "model_fields") or "__init__" in vars(value):
         return None
     bases = [base for base in value.__mro__ if base.__module__.partition(".")[0] == "demur"]

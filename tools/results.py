@@ -1,6 +1,6 @@
 """Write the outputs of a page's commands into the page: `python -m tools.results [PAGE]`.
 
-A block of a page is a command between two marks, and its output up to a third:
+A block of a page has a command between the first two marks, and its output before the third:
 
     <!-- run -->
 
@@ -12,10 +12,10 @@ A block of a page is a command between two marks, and its output up to a third:
     ...
     <!-- end -->
 
-The commands are run by a shell, in the folder of the repository. They find the data sets by
-DEMUR_DATA and the recordings by RECORDINGS. A command that fails ends the run, and the page is left
-as it was; 2, which says that something is undetermined, is no failure where there is an output.
-`--only TEXT` runs the commands that hold a text, and keeps the other outputs.
+A shell runs the commands in the folder of the repository. They find the data sets by DEMUR_DATA and
+the recordings by RECORDINGS. If a command fails, the run ends and the page is unchanged. Exit code
+2, for an undetermined result, is no failure if there is an output. `--only TEXT` runs the commands
+that contain TEXT, and keeps the other outputs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLOCK = re.compile(
 
 
 def write(page: str, only: str = "") -> str:
-    """The page with new outputs.
+    """Return the page with new outputs.
 
     Raises:
         SystemExit: A command failed.
@@ -65,10 +65,10 @@ def _output(command: str) -> str:
 
 
 def main() -> None:
-    """Write a page."""
+    """Write the new outputs into the page."""
     parser = argparse.ArgumentParser(description="Write the outputs of a page's commands into it.")
     parser.add_argument("page", nargs="?", type=Path, default=Path("docs/results.md"))
-    parser.add_argument("--only", default="", help="run the commands that hold this text")
+    parser.add_argument("--only", default="", help="run only the commands that contain this text")
     arguments = parser.parse_args()
     text = arguments.page.read_text(encoding="utf-8")
     arguments.page.write_text(write(text, arguments.only), encoding="utf-8")

@@ -1,8 +1,8 @@
-"""The screenshots of the documentation, from a real run: `python tools/screenshots.py FOLDER`.
+"""Take the screenshots of the documentation from a real run: `python tools/screenshots.py FOLDER`.
 
-The demonstration's chain, guarded, answers sixty questions about the standard library by the local
-model, in some ten minutes; a handler logs that, and Chromium opens the report. FOLDER keeps the log
-and the labels; a log that is there is used again. The pictures go to docs/images.
+The demonstration's guarded chain answers sixty questions about the standard library with the local
+model, in about ten minutes. A handler logs the answers, and Chromium opens the report. FOLDER keeps
+the log and the labels; a log that is there is used again. The pictures are saved in docs/images.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from demur.report import write_report
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
-# What somebody who knows the library says of the first answer, which the digits tell from others:
-# + right, - hallucinated, ? neither. An answer that is another one has no label.
+# The judgement of a person who knows the library on the first answer to each question: + right,
+# - hallucinated, ? neither. The digits are from a hash of that answer; other answers get no label.
 READ = """
     + ab4b72f0 Which clock should I use to measure durations, and can it go backwards?
     - 5fa792b1 Does textwrap.dedent remove all leading whitespace?
@@ -94,17 +94,17 @@ READ = """
 """
 
 ANSWER = "What does linecache.getline return when something goes wrong?"
-"""The one that is shown by itself."""
+"""The question whose answer has a picture of its own."""
 
 
 def read() -> dict[str, tuple[str, str]]:
-    """By question, what was said of which answer."""
+    """Return the judgement and the digits of the answer, by question."""
     lines = (line.split(maxsplit=2) for line in READ.strip().splitlines())
     return {question: (said, digits) for said, digits, question in lines}
 
 
 def run(log: Path) -> None:
-    """Ask the questions."""
+    """Ask the questions, and log the answers."""
     model, embeddings = resolve_model("local"), MiniLM()
     folder = model_dir() / "demo-index"
     index = open_index(passages(), embeddings, MINILM.sha256, folder, lambda done, total: None)
@@ -117,7 +117,7 @@ def run(log: Path) -> None:
 
 
 def label(log: Path, labels: Path) -> None:
-    """Write what was said of the answers."""
+    """Write the labels of the answers to a file."""
     said = read()
     with open_log(log) as opened, labels.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -142,7 +142,7 @@ def main(folder: Path) -> None:
 
 
 def shoot(page: Path) -> None:
-    """Take the pictures."""
+    """Take the pictures of the report."""
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         chromium = launched(playwright)
@@ -175,10 +175,10 @@ def launched(playwright: Playwright) -> Browser:
 
 
 def save(page: Page, name: str, place: str = "html") -> None:
-    """Save what is seen at a place."""
-    page.wait_for_timeout(1000)  # charts that are still drawn, and move what is below
+    """Save a picture of the page, scrolled to a place."""
+    page.wait_for_timeout(1000)  # charts that are still being drawn move what is below them
     page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
-    page.wait_for_timeout(1000)  # it scrolls smoothly
+    page.wait_for_timeout(1000)  # the page scrolls smoothly
     page.screenshot(path=IMAGES / name)
 
 

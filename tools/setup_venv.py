@@ -1,15 +1,15 @@
-"""Bring `.venv` up to date for `make`, and do nothing when it is.
+"""Bring `.venv` up to date for `make`, and do nothing if it is up to date.
 
     python tools/setup_venv.py run     what the command line, the local models and the demo need
-    python tools/setup_venv.py dev     that, and what the tests and checks need
+    python tools/setup_venv.py dev     the same, and what the tests and checks need
 
-A stamp in `.venv` remembers what each set was made from: the interpreter, the place of the
-checkout, and the contents of the files that list the dependencies. The environment is made anew
-when the interpreter or the place is another, and installed into again when only the lists are.
-The stamp is written last, so an interrupted run is taken up by the next one.
+A stamp in `.venv` records what each set was made from: the interpreter, the path of the checkout,
+and the contents of the files that list the dependencies. If the interpreter or the path has
+changed, the environment is made again. If only the lists have changed, the packages are installed
+again. The stamp is written last, so the next run continues an interrupted run.
 
-Needs only the standard library, and must be readable by any Python that is called `python3`, so
-that one that is too old is told so in words.
+The script needs only the standard library. Any Python that is called `python3` must be able to read
+it, so that a Python that is too old gets a clear message.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ VENV = os.path.join(ROOT, ".venv")
 STAMP = os.path.join(VENV, "demur-setup.json")
 PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")))
 
-# Each set is a list of `pip install` runs. `dev` holds all that `run` does.
+# Each set is a list of `pip install` runs. `dev` includes everything in `run`.
 SETS = {
     "run": [["--editable", ".[demo]"]],
     "dev": [
         ["--editable", ".[demo,similarity,postgres,otel]", "-r", "requirements/dev.txt"],
-        # After the core, so that it takes what fits that and moves nothing.
+        # These come after the core, so that they fit its versions and change none.
         ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
         ["--editable", "integrations/ray", "--editable", "research"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
@@ -51,12 +51,12 @@ LISTS = {
 
 
 def interpreter():
-    """What the environment itself is made from."""
+    """Return what the environment itself is made from."""
     return [sys.version, sys.base_prefix, ROOT]
 
 
 def digest(name):
-    """The contents of the files that say what set `name` is made of."""
+    """Return a hash of the files that define the set `name`."""
     found = hashlib.sha256(repr(SETS[name]).encode())
     for path in LISTS[name]:
         with open(os.path.join(ROOT, path), "rb") as file:
@@ -65,7 +65,7 @@ def digest(name):
 
 
 def read_stamp():
-    """What is installed, as an earlier run left word of it."""
+    """Return what an earlier run recorded as installed."""
     try:
         with open(STAMP) as file:
             stamp = json.load(file)
@@ -77,40 +77,40 @@ def read_stamp():
 
 
 def write_stamp(stamp):
-    """Leave word for the next run, all of it or nothing."""
+    """Record what is installed, completely or not at all."""
     with open(STAMP + ".new", "w") as file:
         json.dump(stamp, file)
     os.replace(STAMP + ".new", STAMP)
 
 
 def run(*command):
-    """Run a command in the checkout; its failure ends this script with its status."""
+    """Run a command in the checkout. If it fails, end this script with a message."""
     status = subprocess.call(command, cwd=ROOT)
     if status:
         sys.exit("setup: this failed: {} (status {})".format(" ".join(command), status))
 
 
 def make_venv():
-    """An empty environment with pip in it."""
+    """Make an empty environment with pip in it."""
     say("making .venv with Python {}.{}.{}".format(*sys.version_info[:3]))
     if subprocess.call([sys.executable, "-m", "venv", "--clear", VENV], cwd=ROOT):
-        # Some systems package Python without the wheels that venv takes pip from.
+        # Some systems package Python without the wheels from which venv installs pip.
         say("no pip in this Python's venv module: taking the one beside it")
         run(sys.executable, "-m", "venv", "--clear", "--without-pip", VENV)
         run(sys.executable, "-m", "pip", "--python", PYTHON, "install", "pip")
-    # The pip of 2023, which Python 3.10 brings, takes a quarter of an hour to choose the versions.
+    # Python 3.10 comes with a pip of 2023, which takes a quarter of an hour to choose the versions.
     upgrade = ["install", "--quiet", "--disable-pip-version-check", "--upgrade", "pip"]
     run(PYTHON, "-m", "pip", *upgrade)
 
 
 def say(text):
-    """Tell the user, who may wait for minutes."""
+    """Print a message for the user, who may have to wait for minutes."""
     sys.stderr.write("setup: {}\n".format(text))
     sys.stderr.flush()
 
 
 def main(name):
-    """Bring set `name` up to date."""
+    """Bring the set `name` up to date."""
     if sys.version_info < OLDEST:
         sys.exit(
             "setup: demur needs Python {}.{} or newer, and this is {}.{}. "

@@ -1,7 +1,7 @@
 """Build the documentation's site into site/: `python -m tools.site`.
 
-Zensical's --strict ends with an error for a page, an anchor or a file that is not there. What
-mkdocstrings only logs, such as a name that cannot be found, ends with an error here.
+With --strict, Zensical ends with an error for a page, an anchor or a file that does not exist.
+mkdocstrings only logs a name that cannot be found; here this is also an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    """Build, show what was said, and return the exit code."""
+    """Build the site, print the build's output, and return the exit code."""
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     ended = subprocess.run(
         command,
@@ -26,7 +26,7 @@ def main() -> int:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout)  # colours, which it writes to a pipe too
+    said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout)  # colours, which it also writes to a pipe
     print(said)
     if ended.returncode == 0 and re.search(r"\b(ERROR|WARNING|Warning:)", said):
         print("The site was built, with the errors and warnings above: mend them.")

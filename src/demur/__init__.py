@@ -1,4 +1,4 @@
-"""demur: score every generated answer for hallucination, in-line, and act on the score."""
+"""Score every generated answer for hallucination, in-line, and act on the score."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -113,8 +113,8 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    # Nobody waits for what is not asked for; and the command line is at work before LangChain is
-    # loaded, so that an interrupt is its own to answer.
+    # A name is imported at its first use, so that you wait only for what you use. The command line
+    # also starts before LangChain is loaded, and can therefore handle an interrupt itself.
     if name in _PLACES:
         return getattr(import_module(f"demur.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The entry of the command line, which can say what is missing when its packages are."""
+"""Start the command line, and say what to install if its packages are missing."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _PACKAGES = ("typer", "rich", "click")
 
 
 def main() -> None:
-    """Run `demur` with the arguments of the process, and end it with the exit code."""
+    """Run `demur` with the arguments of the process, and end the process with the exit code."""
     run_as_process(_run)
 
 
 def run_as_process(run: Callable[[], int]) -> None:
     """Run a command line, and end the process with its exit code.
 
-    SIGTERM ends a command as Ctrl-C does, so that what it keeps in temporary folders is taken away.
+    SIGTERM ends a command as Ctrl-C does, so that the command can remove its temporary folders.
     """
     interrupted = _INTERRUPTED
 
     def end(number: int, frame: Any) -> None:
         nonlocal interrupted
         interrupted = _TERMINATED
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second SIGTERM ends the process at once
         raise KeyboardInterrupt
 
     try:
@@ -47,7 +47,7 @@ def _run() -> int:
             sys.stderr.write(f"demur needs {error.name}. Run: pip install 'demur[cli]'\n")
             return _USAGE
         traceback.print_exc()
-        return _FAULT  # Python's own 1 would mean that an answer failed
+        return _FAULT  # Python's own exit code 1 would mean that an answer failed
     return run()
 
 

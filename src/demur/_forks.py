@@ -1,6 +1,7 @@
-"""What a process that was forked must not take over: the parent's threads are not there.
+"""Reset what a forked process must not inherit, because the parent's threads do not exist there.
 
-A lock that one of them held stays locked for ever, and what waits for one of them never ends.
+A lock that such a thread held would stay locked for ever, and waiting for such a thread would never
+end.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ _renewed: WeakKeyDictionary[Any, Callable[[Any], object]] = WeakKeyDictionary()
 
 
 def in_child(work: Callable[[], object]) -> None:
-    """Have `work` done in every process that is forked from this one, before all else there."""
+    """Run `work` first in every process that is forked from this one."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=work)
 
 
 def renewed(thing: T, renew: Callable[[T], object]) -> T:
-    """Have `renew(thing)` done in every process that is forked while there is the thing."""
+    """Return `thing`, and run `renew(thing)` in each process that is forked while it exists."""
     _renewed[thing] = renew
     return thing
 
 
 def lock() -> threading.Lock:
-    """A lock that is free in a process that was forked, whoever held it in the parent."""
-    # What the standard library does with its own.
+    """Return a lock that is free in a forked process, even if a thread of the parent held it."""
+    # The standard library resets its own locks in the same way.
     return renewed(threading.Lock(), lambda one: one._at_fork_reinit())  # type: ignore[attr-defined]
 
 
 def leave(thing: object) -> None:
-    """Never destroy an object, also not at the interpreter's end.
+    """Never destroy an object, not even at the interpreter's end.
 
-    It is the parent's: to destroy it could wait for threads that are not there, or give back locks
-    that the parent still needs.
+    The object belongs to the parent. Destroying it could wait for threads that do not exist here,
+    or release locks that the parent still needs.
     """
     import ctypes
 
@@ -46,10 +47,10 @@ def leave(thing: object) -> None:
 
 
 def end_abruptly() -> None:
-    """Have this process end with its exit code, and without the destructors of C and C++.
+    """Make this process end without running the destructors of C and C++; its exit code stays.
 
-    Those of some libraries wait for threads that are not there. Python's own end, with `atexit`
-    and the flush of its files, comes before.
+    The destructors of some libraries wait for threads that do not exist here. Python's own
+    shutdown, with `atexit` and the flush of files, still runs before.
     """
     import ctypes
 

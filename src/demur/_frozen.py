@@ -1,4 +1,4 @@
-"""FrozenRunnable: fields that stay as they are, and parts that are found from them."""
+"""Provide FrozenRunnable: its fields never change, and further parts are derived from them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing_extensions import Self
 
 
 def fields_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an `__init__`, its `locals()`: each is the field of the same name.
+    """Return the fields from the `locals()` of an `__init__`, in which each argument names a field.
 
-    So a signature is written out for editors, and its options are not listed a third time.
+    The signature can then be written out for editors, and the options need not be listed again.
     """
     return {name: value for name, value in arguments.items() if name not in ("self", "__class__")}
 
 
 class FrozenRunnable(RunnableSerializable[Input, Output]):
-    """Base of the evaluators and the guard.
+    """Base class of the evaluators and the guard.
 
-    What a subclass finds from its fields (a model by its name, say) it finds in `model_post_init`
-    and keeps in private attributes. A copy with other fields and a pickle find it again.
+    A subclass derives further parts from its fields in `model_post_init`, for example a model from
+    its name. It keeps them in private attributes. A copy with other fields derives them again, and
+    so does an unpickled object.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -32,15 +33,17 @@ class FrozenRunnable(RunnableSerializable[Input, Output]):
         try:
             super().__init__(*args, **kwargs)
         except ValidationError as error:
-            # Without pydantic's frame, in which the message is hard to find, and without its
-            # quote of all arguments, among which a model's key may be.
+            # pydantic's frame makes the message hard to find, and its quote of all arguments may
+            # contain a model's key.
             raise ValueError(_told(type(self).__name__, error)) from None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy, with some fields as `update` has them. Unlike pydantic's it validates them.
+        """Return a copy in which `update` replaces some fields.
+
+        Unlike pydantic's own method, this one validates the fields in `update`.
 
         Raises:
-            ValueError, TypeError, DemurError: As the class itself does for such fields.
+            ValueError, TypeError, DemurError: The class raises the same error for such fields.
         """
         copied = super().model_copy(deep=deep)
         if not update:
@@ -50,11 +53,11 @@ class FrozenRunnable(RunnableSerializable[Input, Output]):
 
     @classmethod
     def _made(cls, fields: Mapping[str, Any]) -> Self:
-        """One with these fields, by name."""
+        """Return an object of this class with these fields, by name."""
         return cls(**fields)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what `model_post_init` found: it is found again on the other side."""
+        """Leave out what `model_post_init` derived, because unpickling derives it again."""
         return {**super().__getstate__(), "__pydantic_private__": None}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
@@ -63,10 +66,10 @@ class FrozenRunnable(RunnableSerializable[Input, Output]):
 
 
 def _told(name: str, error: ValidationError) -> str:
-    """Return pydantic's findings as one line: the class, its arguments, what is wrong with each."""
+    """Return pydantic's errors as one line: the class, its arguments, what is wrong with each."""
     found: dict[str, list[str]] = {}
     for one in error.errors(include_url=False, include_input=False):
-        # The argument alone: what follows in a place are the members of a union.
+        # Only the argument is named: the rest of `loc` holds the members of a union.
         where = str(one["loc"][0]) if one["loc"] else ""
         what = str(one.get("ctx", {}).get("error", one["msg"]))
         found.setdefault(where, []).append(what.removeprefix(f"{where}: "))

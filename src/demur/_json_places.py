@@ -1,4 +1,4 @@
-"""The values of a JSON text, each with its path and its place in the text."""
+"""Find the values of a JSON text, each with its path and its place in the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 Path = tuple[str | int, ...]
-"""Keys and indices, from the outermost value to this one."""
+"""The keys and indices that lead from the outermost value to this one."""
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
@@ -19,22 +19,23 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands: `text[start:end]`."""
+    """Describe a value that stands at `text[start:end]`."""
 
     path: Path
     start: int
     end: int
     value: Any
-    """Of a string, a number, true, false or null; a list or an object has its parts in places."""
+    """The value of a string, a number, true, false or null. For a list or an object it is None,
+    because the parts have places of their own."""
     is_leaf: bool
 
 
-@lru_cache(maxsize=64)  # each part of an evaluation asks for those of its answer
+@lru_cache(maxsize=64)  # each part of an evaluation asks for the places of the same answer
 def places(text: str) -> tuple[Place, ...] | None:
-    """The values of a JSON object or list, inner ones before the one that holds them.
+    """Return the values of a JSON object or list, each inner value before the value that holds it.
 
     Returns:
-        None where the text is no object and no list.
+        The places, or None if the text is neither a JSON object nor a JSON list.
     """
     begin = _after_space(text, 0)
     if text[begin : begin + 1] not in ("{", "["):
@@ -47,10 +48,10 @@ def places(text: str) -> tuple[Place, ...] | None:
 
 
 def path_of(text: str, start: int, end: int) -> str | None:
-    """The path of the innermost value that holds `text[start:end]`, such as "$.items[0].price".
+    """Return the path of the innermost value around `text[start:end]`, such as "$.items[0].price".
 
     Returns:
-        None where the text is no JSON object or list, or the range stands in no value of it.
+        The path, or None if the text is no JSON object or list, or if no value holds the range.
     """
     for place in places(text) or ():
         if place.start <= start and end <= place.end:
@@ -59,7 +60,7 @@ def path_of(text: str, start: int, end: int) -> str | None:
 
 
 def written(path: Sequence[str | int]) -> str:
-    """A path as JSONPath writes it (RFC 9535)."""
+    """Return a path in the form of JSONPath (RFC 9535)."""
     return "$" + "".join(map(_step, path))
 
 
@@ -70,7 +71,7 @@ def _step(step: str | int) -> str:
 
 
 def _read(text: str, start: int, path: Path) -> Iterator[Place]:
-    """The places of the value that begins here, its own last."""
+    """Yield the places of the value that begins at `start`; its own place comes last."""
     if text[start] not in "{[":
         value, end = _DECODER.raw_decode(text, start)
         yield Place(path, start, end, value, True)
@@ -84,7 +85,7 @@ def _read(text: str, start: int, path: Path) -> Iterator[Place]:
         last: Place | None = None
         for last in _read(text, at, (*path, step)):
             yield last
-        assert last is not None  # a value's own place is the last of it
+        assert last is not None  # every value yields at least its own place, and yields it last
         at, index = _after_space(text, last.end), index + 1
         at = _after_space(text, at + 1) if text[at] == "," else at
     yield Place(path, start, at + 1, None, False)

@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all.
+"""Write and read files that are written completely or not at all.
 
-Most are of JSON lines, compressed where the name ends in ".gz".
+Most are files of JSON lines, compressed if the name ends in ".gz".
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from demur._text import replace_surrogates
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON that any encoding carries: lone surrogates are replaced."""
+    """Return a value as JSON that every encoding can carry: lone surrogates are replaced."""
     return replace_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file. It is put into place at the end, and a link stays a link to it.
+    """Write a file that appears at its place only when it is complete.
+
+    If `path` is a symbolic link, it stays one, and the file that it points to is replaced.
 
     Raises:
-        OSError: It cannot be written; what was there before is then still there.
-        ValueError: No file can have such a name.
+        OSError: The file cannot be written. Its earlier content is then still there.
+        ValueError: A file cannot have such a name.
     """
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():  # such as /dev/stdout, whose place would be taken
@@ -42,10 +44,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
-    """Write a file of a JSON value a line. The same values give the same bytes.
+    """Write a file with one JSON value on each line. The same values always give the same bytes.
 
     Raises:
-        OSError: It cannot be written; what was there before is then still there.
+        OSError: The file cannot be written. Its earlier content is then still there.
     """
     with new_files(path) as (write,):
         for value in values:
@@ -54,16 +56,16 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
 
 @contextmanager
 def new_files(*paths: Path) -> Iterator[list[Callable[[Any], None]]]:
-    """Write several files side by side, as `write_lines` one.
+    """Write several files side by side, each as `write_lines` writes one.
 
-    They are put into place together at the end; if anything is raised before, none is.
+    The files are moved to their places together at the end. If anything is raised before, none is.
 
     Yields:
-        One function per path, which writes a value as that file's next line.
+        One function for each path, which writes a value as the next line of that file.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(_beside(path)) for path in paths]
-        # Without a name and a time in it.
+        # Without a name and a time in the header, equal content gives equal bytes.
         packers = [
             gzip.GzipFile("", "wb", 6, file, mtime=0) if _packs(path) else None
             for file, path in zip(files, paths, strict=True)
@@ -79,7 +81,7 @@ def new_files(*paths: Path) -> Iterator[list[Callable[[Any], None]]]:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[IO[bytes]]:
-    """A file in the same folder, gone at the end unless it was put into the place of `path`."""
+    """Yield a new file in the same folder, and delete it at the end if it is still there."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
         try:
             yield new
@@ -98,7 +100,7 @@ def _write(file: IO[bytes] | gzip.GzipFile, value: Any) -> None:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values in a file of `write_lines`, as they are read, each with its line's number.
+    """Yield the values in a file that `write_lines` wrote, each with the number of its line.
 
     Raises:
         ValueError: A line is damaged; the message names it.

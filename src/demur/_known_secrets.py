@@ -1,4 +1,4 @@
-"""Values that are known to be secret: of models and their clients, and of the environment."""
+"""Know which values are secret: those of models and their clients, and those of the environment."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SHORTEST = 8
 _SHORT_WORDS = re.compile(r"(?=.{1,15}$)[A-Za-z]+(?:[-_ ][A-Za-z]+)*")
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
 
-_learnt: dict[str, None] = {}  # the newest last; each step on it is atomic, so there is no lock
+_learnt: dict[str, None] = {}  # the newest is last; each step is atomic, so no lock is needed
 
 
 def learn(*owners: object) -> None:
-    """Remember what is secret in models, evaluators, guards: see `secrets_in`.
+    """Remember the secret values in models, evaluators and guards, as `secrets_in` finds them.
 
-    The process keeps the last 1,000 values that were new to it.
+    The process keeps the 1,000 values that it met for the first time most recently.
     """
     for value in secrets_in(owners):
         _learnt.setdefault(value)
@@ -35,24 +35,26 @@ def learn(*owners: object) -> None:
 
 
 def known_secrets() -> frozenset[str]:
-    """What was learnt, and the values of variables of the environment whose names say secret.
+    """Return the secrets that were learnt, and the environment's values whose names say "secret".
 
-    A variable that was seen once is remembered, so a key that was changed is still one.
+    A variable that was seen once is remembered, so the old value of a changed key still counts.
     """
     learn({name: os.environ.get(name, "") for name in os.environ if is_secret_name(name)})
     return frozenset(_learnt)
 
 
 def secrets_in(owner: object) -> frozenset[str]:
-    """The secret values in an object, in what it holds, in what that holds, nearest first.
+    """Return the secret values in an object and in everything that it holds.
 
-    Secret are pydantic's `SecretStr`, and texts under a name that says so: of an attribute, of a
-    mapping's entry, of the first of a tuple, as headers have it. Nothing is called on the way, and
-    5,000 objects are looked at. Left out are paths, values of fewer than 8 characters, and words of
-    letters with fewer than 16: a password "postgres" cannot be told from the word.
+    A value is secret if it is a pydantic `SecretStr`, or a text under a name that says so. Such a
+    name is an attribute's, a mapping entry's, or the first item of a tuple, as headers have it. The
+    nearest objects are looked at first, and at most 5,000 of them. Nothing is called on the way.
+
+    Three kinds of values are left out: paths, values of fewer than 8 characters, and words of fewer
+    than 16 letters. A password "postgres" cannot be told from the word.
     """
     found: set[str] = set()
-    seen: dict[int, object] = {}  # holds what it has seen, so that no id comes twice
+    seen: dict[int, object] = {}  # keeps the objects alive, so that no id is used twice
     queue: deque[tuple[str, object]] = deque([("", owner)])
     while queue and len(seen) < _MOST_OBJECTS:
         name, value = queue.popleft()
@@ -68,7 +70,7 @@ def secrets_in(owner: object) -> frozenset[str]:
 
 
 def _held(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """What an object holds, each with the name under which it does."""
+    """Yield the values that an object holds, each with the name that it is held under."""
     if isinstance(value, dict):
         yield from ((key, held) for key, held in [*value.items()] if isinstance(key, str))
         said = value.get("name", value.get("key"))

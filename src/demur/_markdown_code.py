@@ -1,4 +1,4 @@
-"""What in a text with Markdown is code, whoever reads it."""
+"""Find the code in a text with Markdown, where all readers of Markdown agree that it is code."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FENCE = re.compile(r"(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`~]*)")
-# Fences in quotations and behind an item's marker, or after tabs; and blocks of HTML.
+# Fences in quotations, behind an item's marker or after tabs, and blocks of HTML.
 _UNSURE = re.compile(
     r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"
     r"(?:```[^`]*$|~~~|<(?:[a-zA-Z][a-zA-Z0-9-]*(?=[\s/>]|$)|[/!?]))"
 )
 _ITEM = re.compile(r" *(?:[-*+]|\d{1,9}[.)]) +(?=\S)")
 _INDENTED = 4
-"""From so many spaces on, a line is code, goes on with a paragraph, or is an item's."""
+"""With this many spaces in front, a line may be code, continue a paragraph, or belong to an
+item."""
 _INLINE_SIGN = re.compile(
     r"(?P<escaped>\\`)|\\[^\n]|(?P<address>://|[wW]{3}\.)|(?P<code>`+)"
     r"|\]\([^\s()<>\"'`]*\)|<[a-zA-Z/][^<>\"'`\n]*>|(?P<open>\]\(|<(?=[a-zA-Z/!?]))"
@@ -23,10 +24,11 @@ _APART = re.compile(r"[\s<]")
 
 
 def code_in(text: str) -> list[tuple[int, int]]:
-    """Where code stands in a text with Markdown: between fences, or between backticks.
+    """Return the spans of the code in a text with Markdown: between fences, or between backticks.
 
-    What one reader of Markdown would show as code, and another as text, is none: marks and
-    addresses could hide in it. Behind a fence of which that is so, nothing is code.
+    Some text is code to one reader of Markdown and plain text to another. Such text does not count
+    as code, because marks and addresses could hide in it. After a fence of this kind, nothing
+    counts as code.
     """
     found: list[tuple[int, int]] = []
     lines = [match for match in _LINE.finditer(text) if match[0]]
@@ -57,7 +59,7 @@ def code_in(text: str) -> list[tuple[int, int]]:
 def _closed_at(
     lines: Sequence[re.Match[str]], number: int, fence: re.Match[str], above: str
 ) -> int | None:
-    """The line that closes a fence; None where that may be none, or end elsewhere."""
+    """Return the line that closes a fence; None if some readers see no fence or another end."""
     indent, run = len(fence["indent"]), fence["fence"]
     deep = indent >= _INDENTED
     if deep and above.strip():
@@ -68,11 +70,11 @@ def _closed_at(
         said = lines[at][0].rstrip()
         inner = said.lstrip(" ")
         if inner and len(said) - len(inner) < indent:
-            return None  # an item ends here, and its code with it
+            return None  # the list item ends here, and its code ends with it
         if inner.startswith(run) and not inner.strip(run[0]):
             same = len(said) - len(inner) == indent and (not deep or inner == run)
             return at if same else None
-    return None  # to some, a fence that is not closed is none
+    return None  # some readers do not accept a fence that is not closed
 
 
 def _length(line: re.Match[str]) -> int:
@@ -80,7 +82,7 @@ def _length(line: re.Match[str]) -> int:
 
 
 def _between_backticks(text: str, start: int, end: int) -> list[tuple[int, int]] | None:
-    """The code in a paragraph; None where it cannot be told for sure."""
+    """Return the spans of the code in a paragraph; None if readers of Markdown may disagree."""
     found: list[tuple[int, int]] = []
     lines = text[start:end].splitlines()
     in_table = any("-" in line and not line.strip("|:- \t>") for line in lines)
@@ -92,7 +94,7 @@ def _between_backticks(text: str, start: int, end: int) -> list[tuple[int, int]]
         if sign["escaped"]:
             return None
         if sign["code"]:
-            # It may belong to a tag or an address: some read "http://a`b" as one.
+            # The backtick may belong to a tag or an address: some readers take "http://a`b" as one.
             if open_ended or (address >= 0 and not _APART.search(text, address, sign.start())):
                 return None
             length = len(sign["code"])

@@ -1,4 +1,4 @@
-"""The citations that an answer has of its own, and the documents that they name."""
+"""Find the citations that an answer already contains, and the documents that they name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from demur._markdown_code import code_in
 
 _NUMBERS = r"\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*"
 _WORD = r"(?:sources?|ref(?:erence)?s?|quellen?)"
-# Of a run of spaces or line breaks, a match begins with the first: from each of them, it would take
-# time by the square of the run.
+# A match may begin only at the first of a run of spaces or line breaks. If it could begin at each
+# of them, the time would grow with the square of the run's length.
 _SPACES = r"(?<![ \t])[ \t]*"
 _BREAKS = r"(?<!\n)\n*"
 NUMBERED = re.compile(
@@ -23,13 +23,13 @@ NUMBERED = re.compile(
 )
 """A citation by number, with the white space before it: "[1]", "[^2]", "[1, 3]", "【1】"."""
 FORM = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】|\(\d{1,2}\)(?=[.,;]|\s*$)", re.MULTILINE)
-"""A citation by one number, whose form another answer can keep."""
+"""A citation by one number, in a form that another answer can keep."""
 
-# Brackets, and what is shown as one.
+# Brackets, and character references that are shown as brackets.
 _OPEN = r"(?:\\?\[|［|&(?:#0*91|#[xX]0*5[bB]|lbrack|lsqb);)"
 _CLOSE = r"(?:\\?\]|］|&(?:#0*93|#[xX]0*5[dD]|rbrack|rsqb);)"
 _UNSEEN = r"[\s\xad\u200b-\u200f\u2060\ufeff]{0,9}"
-# A citation with what may follow in Markdown, and by name.
+# A citation by number, with the address that may follow in Markdown, or a citation by name.
 _INLINE = re.compile(
     rf"{_SPACES}(?:{_OPEN}{{1,2}}{_UNSEEN}(?P<bracket>{_NUMBERS}){_UNSEEN}{_CLOSE}{{1,2}}"
     r"(?:\((?:[^()\n]|\([^()\n]{0,99}\)){0,500}\))?"
@@ -42,12 +42,12 @@ _LIST = re.compile(
     re.MULTILINE,
 )
 """A line "Source: ...", or a list under "Sources:"."""
-# In quotations and items too: a definition there counts for all of a text in Markdown.
+# Quotations and items count too: in Markdown, a definition there is valid for the whole text.
 _BEGIN = rf"{_BREAKS}^(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*"
 _DEFINITION = re.compile(
     rf"{_BEGIN}\[[\s>]*\^?[\s>]*(?P<number>\d{{1,3}})[\s>]*\]:(?P<rest>[^\n]*)", re.MULTILINE
 )
-"""What Markdown shows for a footnote or a link: "[^1]: ..."."""
+"""The definition of a footnote or a link in Markdown: "[^1]: ..."."""
 _NAMED_NOTE = re.compile(rf"{_BEGIN}\[\^(?P<label>[^\]\s]{{1,200}})\]:[^\n]*", re.MULTILINE)
 _TO_NOTE = re.compile(rf"{_SPACES}\[\^(?P<label>[^\]\s]{{1,200}})\]")
 _INDEX = re.compile(r"\[[\d\s,;–-]+\]")
@@ -64,25 +64,30 @@ _MOST_IN_A_RANGE = 20
 
 @dataclass(frozen=True)
 class Mark:
-    """A citation in an answer."""
+    """Describe a citation in an answer."""
 
     start: int
     end: int
-    """`answer[start:end]`, with the white space before it."""
+    """The mark is `answer[start:end]`, including the white space before it."""
     documents: tuple[int | None, ...]
-    """The documents that it names, from 0; None for each that there is not."""
+    """The indices of the documents that it names, from 0; None for each that does not exist."""
     is_list: bool = False
-    """Whether it names sources of all that stands above it, and not of its own sentence."""
+    """Whether it names sources for everything above it, and not only for its own sentence."""
     states_nothing: bool = True
-    """Whether all that it says is numbers and names of documents."""
+    """Whether it contains nothing but numbers and names of documents."""
 
 
 def marks_in(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
-    """Find the citations in an answer, in their order.
+    """Return the citations in an answer, in order.
 
-    By number, the first document being 1 ("[2]", "[^2]", "[[2]](address)", "【2】", "(Source: 2)"),
-    and by name behind "Source:" (a document's id, or the `title`, `source`, `file_name` or `url` of
-    its metadata, or the last part of that). A JSON answer has none, nor has code.
+    A citation names documents in one of two ways:
+
+    - By number, where 1 is the first document: "[2]", "[^2]", "[[2]](address)", "【2】", "(Source:
+      2)".
+    - By name after "Source:". A name is a document's id, the `title`, `source`, `file_name` or
+      `url` of its metadata, or the last part of one of these.
+
+    An answer in JSON has no citations, and neither has code.
     """
     if places(answer) is not None:
         return ()
@@ -90,9 +95,9 @@ def marks_in(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
 
 
 def marks_in_prose(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
-    """As `marks_in`, whether the answer can be read as JSON or not."""
+    """Return the same as `marks_in`, but do not check whether the answer is JSON."""
     names = _names(contexts)
-    taken = bytearray(len(answer))  # a look-up in a list would take time by the square of its marks
+    taken = bytearray(len(answer))  # with a list, the time would grow with the square of the marks
     for start, end in code_in(answer):
         taken[start:end] = b"\1" * (end - start)
     found: list[Mark] = []
@@ -104,9 +109,9 @@ def marks_in_prose(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...
 
 
 def named_notes_in(answer: str) -> list[tuple[int, int]]:
-    """Where footnotes with names stand, "[^a]: ...", and what leads to them.
+    """Return the spans of footnotes with names, "[^a]: ...", and of the marks that lead to them.
 
-    They say what is cited in words of the answer's own, and name no document.
+    Such a footnote describes its source in the answer's own words, and names no document.
     """
     notes = [*_NAMED_NOTE.finditer(answer)]
     labels = {note["label"].casefold() for note in notes}
@@ -120,9 +125,9 @@ def named_notes_in(answer: str) -> list[tuple[int, int]]:
 
 
 def without_sources(answer: str, contexts: Sequence[Document]) -> str:
-    """An answer with spaces in the place of lines that only name documents: "Source: guide"."""
+    """Return the answer with spaces in place of lines that only name documents: "Source: guide"."""
     if not (_LIST.search(answer) or _DEFINITION.search(answer)):
-        return answer  # as nearly all are
+        return answer  # nearly every answer ends here
     for mark in marks_in(answer, contexts):
         if mark.is_list and mark.states_nothing and None not in mark.documents:
             blank = re.sub(r"[^\n]", " ", answer[mark.start : mark.end])
@@ -157,10 +162,11 @@ def _inline(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
 
 
 def _is_index(answer: str, match: re.Match[str], indexed: Collection[str]) -> bool:
-    """Whether it is an index, as in "sys.argv[1] holds ...": close behind a name, amid a clause.
+    """Return whether a match is an index, as in "sys.argv[1] holds ...", and not a citation.
 
-    The name is one of a program's: it has a dot or an underscore in it, or counts from 0 elsewhere.
-    Behind a word of the language stands a citation: "84 metres tall[1] and ...".
+    An index stands directly behind a name of a program, in the middle of a clause. Such a name has
+    a dot or an underscore in it, or is indexed with 0 elsewhere. A bracket behind an ordinary word
+    is a citation: "84 metres tall[1] and ...".
     """
     start, end = match.span()
     name = _NAME.search(answer, max(0, start - 60), start)
@@ -179,7 +185,7 @@ def _of_numbers(text: str, count: int) -> tuple[int | None, ...]:
     for first, last in _RANGE.findall(text):
         numbers += range(int(first), min(int(last), int(first) + _MOST_IN_A_RANGE) + 1)
     numbers += map(int, _NUMBER.findall(_RANGE.sub("", text)))
-    if 0 in numbers:  # nobody counts documents from 0, but programs count so
+    if 0 in numbers:  # documents are counted from 1, but programs count from 0
         return ()
     return tuple(dict.fromkeys(_numbered(number, count) for number in sorted(numbers)))
 
@@ -191,7 +197,7 @@ def _numbered(number: int, count: int) -> int | None:
 def _of_entries(
     entries: Sequence[str], names: dict[str, int], count: int
 ) -> tuple[tuple[int | None, ...], bool]:
-    """The documents that entries name, and whether they say nothing else."""
+    """Return the documents that entries name, and whether the entries say nothing else."""
     documents: list[int | None] = []
     exact = True
     for entry in entries:
@@ -213,7 +219,7 @@ def _names(contexts: Sequence[Document]) -> dict[str, int]:
             if isinstance(name, str) and name.strip():
                 path = PurePosixPath(name.replace("\\", "/"))
                 for called in map(_plain, (name, path.name, path.stem)):
-                    if called:  # or a title of "/" would take all that is cited by number alone
+                    if called:  # otherwise the title "/" would match each entry without a name
                         names.setdefault(called, at)
     return names
 

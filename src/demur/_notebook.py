@@ -1,4 +1,4 @@
-"""Values that show themselves in notebooks: the views stand above them, and are found by name."""
+"""Provide values that show themselves in notebooks, without importing the views above them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from importlib import import_module
 
 
 class ShownInNotebooks:
-    """Base of the values that `demur.views.notebook_html` knows."""
+    """Base class of the values that `demur.views.notebook_html` can show."""
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
+        """Return the HTML that a notebook shows for this value."""
         return str(import_module("demur.views").notebook_html(self))

@@ -1,4 +1,4 @@
-"""Warnings that a busy process would repeat with every answer, at most once a minute each."""
+"""Log a warning at most once a minute, where a busy process would repeat it with every answer."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from demur._forks import lock
 
 _SECONDS = 60.0
 _MOST_KEYS = 1000
-"""How many keys are remembered; beyond it those go first whose warning is the oldest."""
+"""The number of keys that are remembered. Beyond it, the key with the oldest warning is dropped."""
 
 _lock = lock()
-# By logger and key: when it was last logged, and how often it was held back since.
+# For each logger and key: when it was last logged, and how often it was held back since.
 _logged: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
 
 
 def warn(logger: logging.Logger, key: str, message: str, *args: object) -> None:
-    """Log a warning, unless this logger logged one under the same key within the last minute.
+    """Log a warning, unless this logger logged one with the same key within the last minute.
 
-    The next one that is logged says how many were held back. Safe in threads.
+    The next warning that is logged says how many were held back. The function is thread-safe.
 
     Args:
-        logger: Who logs.
-        key: Which warnings count as the same one, such as an evaluator's name.
-        message: As `logging` takes it, with "%s" for each of `args`. No text of an answer.
-        args: What stands in the message.
+        logger: The logger to use.
+        key: Warnings with the same key count as the same warning. Use an evaluator's name, for
+            example.
+        message: The message as `logging` takes it, with "%s" for each of `args`. It must not
+            contain text of an answer.
+        args: The values for the message.
     """
     now = time.monotonic()
     with _lock:
@@ -40,5 +42,6 @@ def warn(logger: logging.Logger, key: str, message: str, *args: object) -> None:
             _logged.popitem(last=False)
     if held_back:
         message += f" ({held_back:,} more like this one since the last)"
-    # Outside of the lock: a handler may be slow, or warn itself. The record names the caller.
+    # This is outside of the lock, because a handler may be slow or may warn itself. With
+    # `stacklevel`, the record names the caller.
     logger.warning(message, *args, stacklevel=2)

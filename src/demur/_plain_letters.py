@@ -1,8 +1,8 @@
-"""Text in plain letters, with the way back: what a reader takes for a word is compared as one.
+"""Convert text to plain letters, with the way back, so that what looks like a word compares as one.
 
-Letters come in other forms (bold of mathematics, full width, ligatures, Roman numerals), which are
-read alike and are other characters. Here they become the plain ones, as Unicode's compatibility
-normalisation (NFKC) has it, but for those forms that say something: see `_is_styled`.
+Some letters have other forms that look the same but are other characters: mathematical bold, full
+width, ligatures, Roman numerals. They become plain letters by Unicode's compatibility normalisation
+(NFKC), except for forms that carry a meaning; see `_is_styled`.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _KEPT = frozenset("！？，：；（）｡､｢｣…‥")
-"""Punctuation by which sentences of some scripts are told apart."""
+"""The punctuation that separates sentences in some scripts."""
 _JAMO = range(0x1160, 0x1200)
-"""Vowels and finals, which are one sign with what stands before them."""
+"""Korean vowels and finals, which form one sign with the characters before them."""
 _SOUND_MARKS = "\uff9e\uff9f"
-"""Of half-width Japanese, so too."""
+"""The sound marks of half-width Japanese, which also belong to the character before them."""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A text in plain letters."""
+    """Represent a text in plain letters, with the place of each character in the original."""
 
     text: str
     starts: tuple[int, ...]
-    """For each of its characters where that begins in the original, ..."""
+    """For each character of `text`, where it begins in the original."""
     ends: tuple[int, ...]
-    """... and where it ends."""
+    """For each character of `text`, where it ends in the original."""
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters `[start, end)` stand in the original."""
+        """Return where the characters `[start, end)` stand in the original."""
         if start >= end:
             at = self.starts[start] if start < len(self.starts) else (self.ends or (0,))[-1]
             return at, at
@@ -38,10 +38,10 @@ class Plain:
 
 
 def plain(text: str) -> Plain | None:
-    """The text in plain letters; None where it is already. Any string will do."""
+    """Return the text in plain letters, or None if it is plain already. Any string is valid."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return None
-    # Most signs stay as they are, also in texts of which some do not.
+    # Most signs stay as they are, even in a text in which some are replaced.
     others = {sign for sign in set(text) if _belongs(sign) or _plain(sign) != sign}
     pieces: list[str] = []
     starts: list[int] = []
@@ -55,7 +55,7 @@ def plain(text: str) -> Plain | None:
 
     for at in (at for at, sign in enumerate(text) if sign in others):
         if at < done:
-            continue  # a part of the sign before it, and done with that
+            continue  # it is a part of the sign before it, and was handled with that sign
         begin, end = max(done, at - _belongs(text[at])), at + 1
         while end < len(text) and _belongs(text[end]):
             end += 1
@@ -70,11 +70,11 @@ def plain(text: str) -> Plain | None:
 
 
 def _belongs(sign: str) -> bool:
-    """Whether it is a part of the sign before it."""
+    """Return whether a character is a part of the sign before it."""
     return unicodedata.combining(sign) > 0 or ord(sign) in _JAMO or sign in _SOUND_MARKS
 
 
-# Whole signs; one with many marks is the only one that is long.
+# The keys are whole signs, so they are short, except for a sign with many marks.
 @lru_cache(maxsize=4096)
 def _plain(cluster: str) -> str:
     signs = (unicodedata.normalize("NFKC", one) if _is_styled(one) else one for one in cluster)
@@ -82,10 +82,10 @@ def _plain(cluster: str) -> str:
 
 
 def _is_styled(sign: str) -> bool:
-    """Whether a sign is a plain one in another form, which says nothing more.
+    """Return whether a sign is only another form of a plain sign, without a meaning of its own.
 
-    "10²" is not "102", nor "3½" "31⁄2", nor "1851①" "18511"; and what Unicode calls a space with an
-    accent is written as an apostrophe.
+    "10²" is not "102", "3½" is not "31⁄2", and "1851①" is not "18511". What Unicode calls a space
+    with an accent is not styled either, because people use it as an apostrophe.
     """
     kind, _, _ = unicodedata.decomposition(sign).partition(" ")
     if not kind.startswith("<") or kind == "<fraction>" or sign in _KEPT:

@@ -1,4 +1,4 @@
-"""What was used last, kept in memory within a bound."""
+"""Keep the values that were used last in memory, up to a bound."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """Values by key, of which those go first that were used least lately. Safe in threads."""
+    """Keep values by key, and drop the least recently used ones first. The class is thread-safe."""
 
     def __init__(self, limit: int, seconds: float = math.inf) -> None:
-        """Keep values of a total weight up to `limit`, each for `seconds` after it was put."""
+        """Keep values up to the total weight `limit`, each for `seconds` after it was put."""
         self._limit, self._seconds = limit, seconds
         self._kept: OrderedDict[str, tuple[T, int, float]] = OrderedDict()
         self._weight = 0
         self._lock = lock()
 
     def get(self, keys: Iterable[str]) -> dict[str, T]:
-        """Those of the keys that are kept, with their values."""
+        """Return the values that are kept for these keys, by key."""
         found = {}
         now = time.monotonic()
         with self._lock:
@@ -35,7 +35,7 @@ class Recent(Generic[T]):
         return found
 
     def put(self, key: str, value: T, weight: int) -> None:
-        """Keep a value, in the place of one that is kept."""
+        """Keep a value, and replace the value that the key had."""
         with self._lock:
             if key in self._kept:
                 self._weight -= self._kept.pop(key)[1]

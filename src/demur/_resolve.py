@@ -1,4 +1,4 @@
-"""From a short name to a chat model."""
+"""Make a chat model from a short name."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, MissingExtraError
 
-# Reasoning models refuse a temperature.
+# Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
 
 
 def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
-    """The chat model that `model` names.
+    """Return the chat model that `model` names.
 
     Args:
-        model: `"openai:NAME"` (key and base URL from `OPENAI_API_KEY` and `OPENAI_BASE_URL`, so any
-            endpoint that speaks OpenAI's protocol), `"ollama:NAME"` (at `OLLAMA_HOST`, default
-            this machine), `"local"` or `"local:PATH.gguf"` (llama.cpp in this process), or a
-            LangChain chat model, which is returned as it is and never changed.
+        model: One of the names below, or a LangChain chat model, which is returned as it is.
+
+            - `"openai:NAME"`: a model at any endpoint that speaks OpenAI's protocol. The key and
+              the base URL come from `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
+            - `"ollama:NAME"`: a model of Ollama at `OLLAMA_HOST`, by default on this machine.
+            - `"local"`: the embedded model, which runs with llama.cpp in this process.
+            - `"local:PATH.gguf"`: the weights in this file, run in the same way.
+
+    Returns:
+        The chat model. A model that you pass in is never changed.
 
     Raises:
         ValueError: The name has no known form.
-        TypeError: Neither a string nor a chat model.
+        TypeError: `model` is neither a string nor a chat model.
         MissingExtraError: The local runtime is not installed.
         LocalModelError: The local weights are missing or wrong.
-        DemurError: The endpoint is not configured, such as a missing key.
+        DemurError: The endpoint is not configured; a key is missing, for example.
     """
     if isinstance(model, BaseChatModel):
         return model
@@ -52,7 +58,7 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
 
 
 def _elsewhere(model: str, provider: str, name: str) -> str:
-    """Where a model of this name can be had, if it is of the form that LangChain takes."""
+    """Return where to get a model of this name, if the name has the form that LangChain accepts."""
     if not (name and provider) or provider in ("openai", "ollama"):
         return ""
     return (
@@ -65,7 +71,7 @@ def _openai(name: str, **endpoint: str) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
     from openai import OpenAIError
 
-    # Retries are ours: the client's own would multiply with them.
+    # demur retries itself, and the client's own retries would multiply with these.
     options: dict[str, object] = {"model": name, "max_retries": 0, **endpoint}
     if not _FIXED_TEMPERATURE.match(name):
         options["temperature"] = 0

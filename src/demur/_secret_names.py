@@ -1,13 +1,13 @@
-"""Names that say that something is secret: of a mapping's entries, of variables, of headers."""
+"""Recognise names of secrets: names of a mapping's entries, of variables and of headers."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-_LONGEST = 200  # characters that are read, since what was read is remembered
+_LONGEST = 200  # the number of characters that are read, because they are remembered
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# Anywhere in a name's words when these are run together: "apikey" is "api_key", "x-accesstoken".
+# These are looked for in a name's words, run together: "apikey" is "api_key", "x-accesstoken".
 _SAYS_SECRET = re.compile(
     "password|passwd|passphrase|passcode|secret|credential|authorization|authentication|bearer|"
     "cookie|csrf|xsrf|(?:api|access|private)key|(?:access|auth|refresh|session)token"
@@ -19,19 +19,19 @@ def _words(listed: str) -> frozenset[str]:
 
 
 _SECRET_WORDS = _words("auth oauth creds pwd jwt otp")
-# A name that ends so tells something about a secret, or where it is.
+# A name that ends with one of these words describes a secret, or says where it is.
 _ABOUT = _words(
     "file files path paths dir folder name type kind url uri endpoint count length limit expiry "
     "expires ttl policy method mode provider required enabled version user username host port ids "
     "region scheme scope scopes audience issuer domain realm tenant"
 )
-# Beside these, a token is a piece of text, ...
+# Beside one of these words, a "token" is a piece of text.
 _COUNTED = _words(
     "max min num n count total input output prompt completion cached reasoning limit usage used "
     "per first last next eos bos pad unk sep cls mask stop start end ids idx index position prob "
     "logprob time rate cost price special"
 )
-# ... and a key is a place in a table.
+# Beside one of these words, a "key" is a place in a table.
 _LOOKED_UP = _words(
     "primary foreign sort partition cache public group document doc metadata index row unique "
     "input output message memory question answer context id source record run state parent lookup "
@@ -41,10 +41,10 @@ _OF_HTTP = _words("http https request response default extra custom proxy client
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what goes by this name is a credential: "api_key", "X-Auth-Token", "dbPassword".
+    """Return whether a value of this name is a credential: "api_key", "X-Auth-Token", "dbPassword".
 
-    Counts ("max_tokens"), keys of tables ("primary_key") and places ("token_path") are none.
-    Headers of a request are ("headers"), those of a page are not ("Header 1").
+    Counts ("max_tokens"), keys of tables ("primary_key") and places ("token_path") are not secret.
+    The headers of a request ("headers") are; the headers of a page ("Header 1") are not.
     """
     return _says_secret(
         name[-_LONGEST:]

@@ -1,6 +1,6 @@
-"""Plain text: sentences, words and windows, always as offsets into the original string.
+"""Find the sentences, words and windows of plain text, always as offsets into the original string.
 
-And the same text made harmless, for whoever shows it.
+The module also makes texts harmless before they are shown.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ import re
 from collections.abc import Iterator
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# sentencex takes time by the square of a line's length where the line is full of quotes.
+# In a line full of quotes, the time that sentencex takes grows with the square of its length.
 _STRETCH = 4000
 _BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
 _INDENT = re.compile(r"[^\S\r\n\u2028\u2029]*")
-# A line shorter than this was not broken for want of room.
+# A line shorter than this was not broken because of a maximal width.
 _SHORTEST_WRAPPED = 40
 _ITEM = re.compile(r"\s*(?:[-*•–#|>`=]|\d{1,3}[.)]\s|[a-zA-Z][.)]\s)")
 _WORD = re.compile(r"\w+")
-# One piece per word, digit run or mark, much as byte-pair tokenizers first cut a text.
+# A piece is a word, a run of digits or a mark, much as byte-pair tokenizers first cut a text.
 _PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
 _LONGEST_TOKEN = 6
-# The same, a token each, for a text in plain letters.
+# The same for ASCII text, in which each match is one token.
 _ASCII_TOKEN = re.compile(
     rf"[a-zA-Z]{{1,{_LONGEST_TOKEN}}}|\d\d?|_{{1,{_LONGEST_TOKEN}}}|[^\w\s]|\s{{2,}}"
 )
-# Scripts without spaces between words, and Korean, whose particles are written to the words: each
-# sign is a word of its own.
+# Each sign of these scripts counts as a word. They have no spaces between words, or, like Korean,
+# write particles together with the words.
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
 )
-# Directions that reorder what stands around them: a passage could dress up as its own opposite.
+# These direction marks reorder the text around them: a passage could look like its own opposite.
 _REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _VISIBLE: dict[int, int | str] = {
     **{code: 0x2400 + code for code in range(32)},  # ESC becomes the picture of ESC, and so on
@@ -42,14 +42,14 @@ _VISIBLE: dict[int, int | str] = {
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no encoding carries, by U+FFFD, one for one."""
+    """Replace each lone surrogate, which no encoding can carry, by one U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def harmless(text: str) -> str:
-    """`text` with every control character made visible, and with plain line breaks.
+    """Return `text` with every control character made visible, and with plain line breaks.
 
-    Nothing is removed, so that no text can hide another.
+    Nothing is removed, so no text can hide another text.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -57,19 +57,19 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` made harmless, its runs of white space single spaces."""
+    """Return `text` made harmless, with each run of white space as a single space."""
     return " ".join(harmless(text).split())
 
 
 def sentences(text: str, start: int = 0, line: int = 0) -> list[tuple[int, int]]:
-    """Spans of the sentences of `text`, stripped of white space.
+    """Return the spans of the sentences in `text`, without the white space around them.
 
     A line break ends a sentence, unless it only wraps a paragraph to a width.
 
     Args:
         text: Any text.
-        start: Where the first sentence to find begins.
-        line: Where the line that `start` is in begins.
+        start: The offset at which the first sentence to find begins.
+        line: The offset at which the line that contains `start` begins.
     """
     spans = []
     for begin, stop in _blocks(text, start, line):
@@ -83,7 +83,7 @@ def sentences(text: str, start: int = 0, line: int = 0) -> list[tuple[int, int]]
 
 
 def _blocks(text: str, start: int, line: int) -> Iterator[tuple[int, int]]:
-    """Spans of lines that belong together: paragraphs, items of a list, headings."""
+    """Yield the spans of lines that belong together: paragraphs, items of a list, headings."""
     lines = [match.span() for match in _LINE.finditer(text, start)]
     begin = 0
     for at, (first, end) in enumerate(lines):
@@ -95,7 +95,7 @@ def _blocks(text: str, start: int, line: int) -> Iterator[tuple[int, int]]:
 
 
 def _wraps(text: str, line: tuple[int, int], following: tuple[int, int]) -> bool:
-    """Whether the break between two lines only keeps a paragraph to a width."""
+    """Return whether the break between two lines only wraps a paragraph to a width."""
     return (
         text[line[1] : following[0]] in ("\n", "\r\n")
         and line[1] - line[0] >= _SHORTEST_WRAPPED
@@ -118,8 +118,8 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
         stretch = line[at : at + _STRETCH]
         ends = [found["end_index"] for found in get_sentence_boundaries("en", stretch)]
         if at + _STRETCH < len(line):
-            # The last sentence may go on behind the stretch, so it begins the next one. One that
-            # fills the stretch is cut, between words if it has any.
+            # The last sentence may continue after the stretch, so it begins the next stretch. A
+            # sentence that fills the whole stretch is cut, between words if possible.
             ends = ends[:-1] or [stretch.rfind(" ") + 1 or len(stretch)]
         start = at
         for end in ends or [len(stretch)]:
@@ -129,7 +129,7 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
 
 
 def words(text: str) -> Iterator[tuple[str, int, int]]:
-    """The words of `text`, case-folded, each with its span."""
+    """Yield the words of `text`, case-folded, each with its span."""
     spaced = not _UNSPACED.search(text)
     for match in _WORD.finditer(text):
         if spaced or not _UNSPACED.search(match.group()):
@@ -140,7 +140,7 @@ def words(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The different words of `text`, case-folded."""
+    """Return the distinct words of `text`, case-folded."""
     if _UNSPACED.search(text):
         return frozenset(word for word, _, _ in words(text))
     return frozenset(map(str.casefold, _WORD.findall(text)))
@@ -149,9 +149,9 @@ def word_set(text: str) -> frozenset[str]:
 def count_tokens(text: str) -> int:
     """Estimate how many tokens `text` has for a language model, in one pass and offline.
 
-    tiktoken would fetch its tables at run time and knows only some models; windows need a number
-    that is the same on every machine and rarely too low. Words cost one token per six letters
-    in the Latin script and one per sign in unspaced or other scripts.
+    tiktoken would fetch its tables at run time, and knows only some models. Windows need a number
+    that is the same on every machine and rarely too low. A word costs one token for every six
+    letters in the Latin script. In other scripts it costs one token for every sign.
     """
     if text.isascii():
         return len(_ASCII_TOKEN.findall(text))
@@ -159,7 +159,7 @@ def count_tokens(text: str) -> int:
 
 
 def least_tokens(text: str) -> int:
-    """A bound that `count_tokens` is never below, at a fraction of its time."""
+    """Return a lower bound of `count_tokens`, in a fraction of its time."""
     return sum(map(len, text.split())) // _LONGEST_TOKEN
 
 
@@ -174,11 +174,11 @@ def _piece_tokens(piece: str) -> int:
 
 
 def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
-    """Cut `text` into spans of at most `size` tokens, on sentence bounds where it can.
+    """Cut `text` into spans of at most `size` tokens, at the ends of sentences if possible.
 
-    Neighbouring windows share up to `overlap` tokens, so that a fact on a border is whole in one of
-    them. A sentence longer than `size` is cut between words, and a longer word between characters.
-    A text that fits, and is not blank, is one span that covers it.
+    Neighbouring windows share up to `overlap` tokens, so that a fact at a border is complete in one
+    of them. A sentence longer than `size` is cut between words, and a longer word between
+    characters. A text that fits and is not blank gives one span that covers all of it.
 
     Raises:
         ValueError: `size` is not positive, or `overlap` is not in [0, size).
@@ -187,7 +187,10 @@ def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 
 
 def measured_windows(text: str, size: int, overlap: int) -> list[tuple[int, int, int]]:
-    """As `windows`, each span with its tokens; white space between sentences does not count."""
+    """Return the same as `windows`, each span with the number of its tokens.
+
+    White space between sentences does not count.
+    """
     if size < 1 or not 0 <= overlap < size:
         raise ValueError(f"expected 0 <= overlap < size, got size={size} and overlap={overlap}")
     if not text.strip():
@@ -206,7 +209,7 @@ def measured_windows(text: str, size: int, overlap: int) -> list[tuple[int, int,
         spans.append((units[first][0], units[last - 1][1], total))
         if last == len(units):
             return spans
-        # Step back over whole units for the overlap, as long as the next unit still fits with them.
+        # Step back over whole units for the overlap, as long as the next unit still fits.
         following, shared = last, 0
         while following - 1 > first:
             shared += units[following - 1][2]
@@ -217,9 +220,9 @@ def measured_windows(text: str, size: int, overlap: int) -> list[tuple[int, int,
 
 
 def _cut(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """Cut one sentence into spans of at most `size` tokens, each with its tokens."""
+    """Cut one sentence into spans of at most `size` tokens, each with the number of its tokens."""
     whole = count_tokens(text[start:end])
-    if whole <= size:  # as nearly all do, and piece by piece takes longer
+    if whole <= size:  # this holds for nearly every sentence, and cutting by pieces is slower
         yield start, end, whole
         return
     at, total = start, 0
@@ -230,7 +233,7 @@ def _cut(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int,
                 yield at, piece.start(), total
             for cut in range(piece.start(), piece.end(), size):
                 part = text[cut : min(cut + size, piece.end())]
-                # Joined again, plain letters count as much as the others of their word.
+                # In a word with other letters, an ASCII letter counts as one token too.
                 plain = piece.group().isascii() or piece.group().isdigit()
                 yield cut, cut + len(part), _piece_tokens(part) if plain else len(part)
             at, total = piece.end(), 0

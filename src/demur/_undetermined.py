@@ -1,4 +1,4 @@
-"""Why something is undetermined, on its way to the evaluation that says so."""
+"""Carry the reason why something is undetermined to the evaluation that reports it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from demur.schema import Claim
 
 
 class UndeterminedError(Exception):
-    """Nothing can be decided. An evaluator makes an evaluation of it, so no user sees it.
+    """Report that nothing can be decided.
+
+    An evaluator turns this error into an evaluation, so no user sees it.
 
     Args:
-        why: The evaluation's `error`.
-        claims: Its claims.
-        details: Its details.
-        cause: Its `cause`: in a few words for anyone to see, where no call failed.
+        why: The `error` of the evaluation.
+        claims: The claims of the evaluation.
+        details: The details of the evaluation.
+        cause: The `cause` of the evaluation, where no call failed: a few words that anyone may see.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class UndeterminedError(Exception):
 
 @contextmanager
 def undetermined_with(details: Mapping[str, JsonValue]) -> Iterator[None]:
-    """Give these details, as they are by then, to an `UndeterminedError` that leaves the block."""
+    """Add details to an `UndeterminedError` that leaves the block, as they are at that moment."""
     try:
         yield
     except UndeterminedError as error:

@@ -1,23 +1,23 @@
-"""The errors demur raises: one small tree, every message saying what to do."""
+"""Define the errors that demur raises: one small tree in which every message says what to do."""
 
 from __future__ import annotations
 
 
 class DemurError(Exception):
-    """Base of every error that demur raises on purpose."""
+    """Base class of every error that demur raises on purpose."""
 
 
 class MissingExtraError(DemurError, ImportError):
-    """An optional dependency is not installed; the message names the extra to install."""
+    """Report that an optional dependency is not installed, and name the extra to install."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        """`package` is the import that failed, `extra` demur's extra that brings it."""
+        """Make the message: `package` is the import that failed, `extra` the extra to install."""
         super().__init__(f"{purpose} needs {package}. Run: pip install 'demur[{extra}]'")
         self.package = package
         self.extra = extra
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by message, since the constructor builds the message itself."""
+        """Pickle the error by its message, because the constructor builds the message itself."""
         return (_restore_missing_extra, (self.args[0], self.package, self.extra))
 
 
@@ -29,8 +29,11 @@ def _restore_missing_extra(message: str, package: str, extra: str) -> MissingExt
 
 
 class LocalModelError(DemurError):
-    """The local model cannot be had: weights missing or wrong, or its server did not start."""
+    """Report that the local model cannot be used.
+
+    Its weights are missing or wrong, or its server did not start.
+    """
 
 
 class ModelCallError(DemurError):
-    """A model call gave no usable reply, after the retries that its class of error allows."""
+    """Report that a model call gave no usable reply, after the retries its error allows."""

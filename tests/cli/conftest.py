@@ -1,4 +1,4 @@
-"""What the tests of the commands have in common."""
+"""Hold the fixtures that the tests of the commands share."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from demur.cli import progress
 
 @pytest.fixture
 def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress has its lines in a log from the first second on."""
+    """Have a log show progress from the first second."""
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)

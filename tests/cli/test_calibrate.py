@@ -1,4 +1,4 @@
-"""`demur calibrate`: what it reads, what it chooses, what it says and what it refuses."""
+"""Test `demur calibrate`: what it reads, chooses, says and refuses."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def nothing_to_check() -> Evaluation:
 
 
 def scored(*evaluations: Evaluation, at: float = 0, **fields: Any) -> Record:
-    """A run; each has an answer of its own."""
+    """Return a run; different values of `at` give different answers."""
     return records.scored(*evaluations, at=at, **{"answer": f"It is {at} m high.", **fields})
 
 
 @dataclass
 class Case:
-    """Answers with scores and labels, and the runs that they are of."""
+    """Hold answers with scores and labels, and the runs that they belong to."""
 
     scores: list[float]
     labels: list[bool]
@@ -54,7 +54,7 @@ class Case:
 
 
 def _case(count: int = 200, labelled: bool = False, **prints: str) -> Case:
-    """Scores to two digits, so that some tie; a third of the answers are hallucinated."""
+    """Return answers with scores of two digits, so that some tie; a third are hallucinated."""
     draw = random.Random(3)
     labels = [at % 3 == 0 for at in range(count)]
     scores = [round(min(1, max(0, draw.gauss(0.3 if label else 0.8, 0.2))), 2) for label in labels]
@@ -100,7 +100,7 @@ def _expected(case: Case, target: float = 0.1, confidence: float = 0.9) -> Thres
 
 
 def _lines(out: str) -> dict[str, str]:
-    """What is said, by its head."""
+    """Return the printed lines by their first words."""
     return dict(line.split("  ", 1) for line in out.splitlines())
 
 
@@ -145,7 +145,7 @@ def test_of_a_guards_run_the_first_answer_counts(tmp_path: Path) -> None:
 
 
 class Told(Scripted):
-    """An evaluator that tells what its scores depend on."""
+    """Give scores whose fingerprints are known."""
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -153,7 +153,7 @@ class Told(Scripted):
 
 
 def _results(tmp_path: Path, scores: Sequence[float], **evaluators: Any) -> Path:
-    """Results of `demur score`, of rows q0, q1 and so on."""
+    """Write results of `demur score` for rows q0, q1 and so on."""
     data, out = rows(tmp_path / "rows.jsonl", len(scores)), tmp_path / "rows.scores.jsonl"
 
     def script(sample: Sample) -> float:
@@ -258,18 +258,18 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
         "damaged": 1,
     }
     assert whole["unknown_labels"] == 7
-    # Labels are nothing to a percentile.
+    # A percentile needs no labels.
     assert _run(path, "--percentile", 10, "--force", "--json") == 0
     whole = json.loads(capsys.readouterr().out)
     assert "unlabelled" not in whole["left_out"]
     assert whole["threshold"]["samples"] == 205
 
 
-# -- what states nothing to check ------------------------------------------------------------------
+# -- answers with nothing to check -----------------------------------------------------------------
 
 
 def _silent(path: Path, wrong: int, right: int) -> Path:
-    """A log in which so many answers state nothing, of the hallucinated ones and of the others."""
+    """Write a log with answers that state nothing: `wrong` are hallucinated, `right` are not."""
     case = _case(300, labelled=True)
     silent = [
         scored(nothing_to_check(), at=1000 + at, metadata={"hallucinated": at < wrong})
@@ -281,7 +281,7 @@ def _silent(path: Path, wrong: int, right: int) -> Path:
 def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
     tmp_path: Path, capsys: Any
 ) -> None:
-    path = _silent(tmp_path / "a.jsonl", wrong=50, right=9)  # as the attack had it
+    path = _silent(tmp_path / "a.jsonl", wrong=50, right=9)  # These are the counts of the attack.
     assert _run(path, "--target", 0.05) == 2
     said = capsys.readouterr().err
     assert "50 of the 150 hallucinated answers state nothing to check" in said
@@ -436,7 +436,7 @@ def test_of_several_evaluators_one_is_named(tmp_path: Path, capsys: Any) -> None
 
 
 def _flat(text: str) -> str:
-    """A message without the frame and the line breaks that a terminal gives it."""
+    """Return a message without the frame and the line breaks that a terminal adds."""
     return " ".join(text.translate({ord("│"): " "}).split())
 
 
@@ -558,7 +558,7 @@ def test_too_few_labels_save_nothing(tmp_path: Path, capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ([], "--target, such as 0.05, or --best-f1 or --percentile"),
+        ([], "--target, such as 0.05, --best-f1 or --percentile"),
         (["--target", 0.1, "--best-f1"], "--target and --best-f1 exclude each other"),
         (["--best-f1", "--percentile", 5], "--best-f1 and --percentile exclude each other"),
         (["--confidence", 0.9, "--best-f1"], "--confidence has no effect with --best-f1"),
@@ -589,7 +589,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys: Any) -> None:
     there = tmp_path / "a.threshold.json"
     there.write_text("mine")
     assert _run(path, "--percentile", 50) == 64
-    assert "--force replaces it" in _flat(capsys.readouterr().err)
+    assert "exists: replace it with --force" in _flat(capsys.readouterr().err)
     assert there.read_text() == "mine"
     before = path.read_bytes()
     assert _run(path, "--percentile", 50, "-o", path, "--force") == 64
@@ -643,7 +643,8 @@ def test_namesakes_are_not_taken_for_one(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_answers_judged_by_sentences_are_told(tmp_path: Path, capsys: Any) -> None:
-    fault = found("RefChecker", None, None, error="no reply")  # it tells nothing of itself
+    # A faulty evaluation has no fingerprints.
+    fault = found("RefChecker", None, None, error="no reply")
     of_runs = [(judged(0.9), judged(0.2)), (judged(0.7),), (judged(0.6), fault)]
     path = jsonl(tmp_path / "a.jsonl", [scored(*one, at=at) for at, one in enumerate(of_runs)])
     assert _run(path, "--percentile", 0) == 0

@@ -1,4 +1,4 @@
-"""The command line: what it reads, what it prints, and the code it ends with."""
+"""Test the command line: what it reads, what it prints, and its exit codes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ CHECK = ["check", "--question", "Q?", "--answer", "A.", "--reference", FACT]
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception], dict[str, Any]]:
-    """Put a fixed result in the evaluator's place; returns what the evaluator was given."""
+    """Put a fixed result in the evaluator's place, and return what the evaluator was given."""
 
     def put(result: Evaluation | Exception) -> dict[str, Any]:
         seen: dict[str, Any] = {}
@@ -398,7 +398,7 @@ def test_the_list_tells_files_hashes_sources_and_what_a_mirror_is(
     assert out.index("official source: https://huggingface.co/Qwen/") < out.index("mirror:")
     assert out.count("here: no; demur models pull") == len(EVERY) - 1
     assert f"here: {tmp_path / EVERY[1].file}" in out
-    assert "a file is used if its sha256 is the one above" in out
+    assert "A file is used only if its sha256 is the one above" in out
 
 
 def test_pull_prints_the_paths_and_reports_on_stderr(
@@ -428,7 +428,7 @@ REPLIES = {
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    """A server that gives in turn the replies that the model's name stands for."""
+    """Start a server that replies in turn what the model's name stands for."""
     with openai_server(lambda request, at: REPLIES[request["model"]][at]) as server:
         yield server.url
 
@@ -522,7 +522,7 @@ def test_an_interrupt_does_not_wait_for_the_replies() -> None:
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
         command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
         command += ["--model", "openai:x", "--checker", "per_claim"]
-        # A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+        # A shell's background job, as in CI, would pass on that interrupts are ignored.
         listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
         running = subprocess.Popen(
             [sys.executable, "-m", "demur", *command], env=env, preexec_fn=listen

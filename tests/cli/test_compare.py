@@ -1,4 +1,4 @@
-"""`demur compare`: what it asks, prints and writes, how it goes on, and where sets come from."""
+"""Test `demur compare`: requests, output, files, resuming, and where data sets come from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COST = Usage(calls=1, input_tokens=100, output_tokens=20, seconds=0.25)
 
 
 def _rows(count: int = 20) -> list[dict[str, Any]]:
-    """Every other answer is hallucinated, and says so; two rows are of one document."""
+    """Return rows of which every other answer is hallucinated; two rows share a document."""
     return [
         {
             "id": f"q{at}",
@@ -80,7 +80,7 @@ def _cannot_be_made(model: Any, **options: Any) -> Any:
 
 @pytest.fixture
 def detectors(monkeypatch: pytest.MonkeyPatch) -> dict[str, Scripted]:
-    """Four detectors of which two can be made, in place of the house's; those that were made."""
+    """Replace demur's detectors by four, two of which can be made; return those that were made."""
     made: dict[str, Scripted] = {}
 
     def maker(name: str, script: Any, cost: Usage) -> Callable[..., Scripted]:
@@ -133,7 +133,7 @@ def test_figures_and_costs_are_printed_a_line_for_each_detector(
 
 
 def _table(out: str, head: str) -> dict[str, dict[str, str]]:
-    """The rows under the heads that begin like this, by their first cell."""
+    """Return the rows under the given head, by their first cell."""
     lines = [line.split("\t") for line in out.splitlines()]
     at = next(at for at, line in enumerate(lines) if line[0] == head)
     under = takewhile(lambda line: len(line) > 1, lines[at + 1 :])
@@ -242,7 +242,7 @@ def test_labels_may_come_from_a_file(tmp_path: Path, detectors: Any, capsys: Any
     assert told["detectors"][0]["quality"]["auroc"]["value"] == 1.0
 
 
-# -- from what was found alone ---------------------------------------------------------------------
+# -- from findings only ----------------------------------------------------------------------------
 
 
 def test_what_was_found_is_enough_to_print_it_again(
@@ -259,7 +259,7 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert json.loads(capsys.readouterr().out) == first
     assert {name: len(one.asked) for name, one in detectors.items()} == asked
     assert found.read_bytes() == before
-    # A later run that names one detector forgets nothing of the others.
+    # A later run that names one detector keeps the findings of the others.
     _write(file, _rows())
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     assert _run(file, "--method", "knows") == 0
@@ -346,7 +346,7 @@ def test_wrong_usage_is_told_before_anything_is_asked(
 def test_a_page_never_replaces_what_is_read(file: Path, detectors: Any, capsys: Any) -> None:
     before = file.read_bytes()
     assert _run(file, "--markdown", file) == 64
-    assert "would replace what is read" in " ".join(capsys.readouterr().err.split())
+    assert "would replace a file that is read" in " ".join(capsys.readouterr().err.split())
     assert file.read_bytes() == before
 
 
@@ -362,7 +362,7 @@ def test_the_list_names_all_detectors_of_the_house(capsys: Any) -> None:
     assert next(line for line in lines if line[0] == "zero-shot")[:2] == ["zero-shot", "1"]
 
 
-# -- sets that have names --------------------------------------------------------------------------
+# -- named data sets -------------------------------------------------------------------------------
 
 _SETS = """
 def rows(name, path):
@@ -379,7 +379,7 @@ def rows(name, path):
 
 @pytest.fixture
 def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution with two entry points, of which the first knows no set."""
+    """Install a distribution with two entry points, of which the first knows no data set."""
     site = tmp_path / "site"
     info = site / "fake_sets-1.dist-info"
     info.mkdir(parents=True)
@@ -447,7 +447,7 @@ def test_without_the_research_package_a_name_says_what_to_install(
     assert "pip install demur-research" in err
 
 
-# -- with the house's detectors and a model --------------------------------------------------------
+# -- with demur's detectors and a model ------------------------------------------------------------
 
 _METHODS = ("floor-contexts", "all-false", "zero-shot", "refchecker-sentences-joint")
 
@@ -466,7 +466,7 @@ def _reply(request: dict[str, Any]) -> str:
 
 
 class _Child:
-    """`demur compare` with two methods that ask once an answer, as a process of its own."""
+    """Run `demur compare` in a process, with two methods that make one request for each answer."""
 
     def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
@@ -517,7 +517,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     findings = Counter((line["key"], line["evaluator"]) for line in lines if "key" in line)
     assert set(findings.values()) == {1}
     assert len(findings) == 20 * len(_METHODS)
-    # Of the two rows that were under way, at most the one call that was under way is repeated.
+    # Of the two rows under way, at most one call each is repeated.
     assert sum(asked.values()) <= 2 * 20 + 2
     told = json.loads(out)
     figures = {one["name"]: one for one in told["detectors"]}

@@ -1,4 +1,4 @@
-"""`demur log`: what it prints, and what it refuses."""
+"""Test `demur log`: what it prints, and what it refuses."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_exports(log: Where, tmp_path: Path, capsys: Any) -> None:
     with out.open(encoding="utf-8", newline="") as lines:
         assert len([*csv.DictReader(lines)]) == rows
     assert _run("export", log, out) == 64
-    assert "is there already: give a new file" in _plain(capsys.readouterr().err)
+    assert "exists: name a new file" in _plain(capsys.readouterr().err)
     assert _run("export", log, tmp_path / "gone" / "a.csv") == 2
     assert "cannot write" in capsys.readouterr().err
 
@@ -336,7 +336,7 @@ def test_text_from_the_log_cannot_steer_the_terminal(
 ) -> None:
     if terminal:
         made = partial(Console, highlight=False, force_terminal=True, color_system=None, width=200)
-        # Not by its path: there, the command is in the place of its module.
+        # A dotted path would not work, because there the command has the name of its module.
         monkeypatch.setattr(sys.modules["demur.cli.log"], "output", made)
     path = jsonl(tmp_path / "a.jsonl", [hostile(metadata={HOSTILE: HOSTILE}, id="run-1")])
     assert _run(*(path if part == "LOG" else part for part in command.split())) == 0

@@ -1,4 +1,4 @@
-"""Progress in a log: lines now and then, with what was spent and what is left."""
+"""Test progress in a log: a line now and then, with the costs and the time left."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_line_for_every_minute(clock: list[float], capsys: Any) -> None:
             clock[0] += 10
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 5
-    # What earlier runs did says nothing of the speed: 7 in 70 seconds, 9,493 to go.
+    # Earlier runs do not count for the speed: 7 were done in 70 seconds, and 9,493 are left.
     assert lines[1] == "scoring, 1 call: 507 of 10,000, about 26:22:10 left"
 
 

@@ -1,4 +1,4 @@
-"""`demur report`: what it writes, what it says, and what it refuses."""
+"""Test `demur report`: what it writes, says and refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
     out = tmp_path / "a.html"
     out.write_text("before")
     assert _run(log, "-o", out) == 64
-    assert "is there already: --force replaces it" in _flat(capsys.readouterr().err)
+    assert "exists: replace it with --force" in _flat(capsys.readouterr().err)
     assert out.read_text() == "before"
     assert _run(log, "-o", out, "--force", "--title", "Answers of <May>") == 0
     assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
@@ -77,7 +77,7 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     assert _run(log, *given, "--threshold", tmp_path / "t.json") == 0
     out, err = capsys.readouterr()
     assert "the newest 4 of 10 runs (--last changes that) written to" in _flat(out)
-    assert "1 label is of runs that are not in it" in _flat(err)
+    assert "1 label belongs to runs that are not in the log" in _flat(err)
     page = (tmp_path / "a.html").read_text("utf-8")
     for said in (
         "1 of 4 answers has a label: 1 hallucinated, 0 not.",
@@ -111,7 +111,7 @@ def test_damaged_lines_are_told(tmp_path: Path, capsys: Any) -> None:
         (["--price-in", "1"], "given together"),
         (["--price-in", "inf", "--price-out", "1"], "expected a number, got inf"),
         (["--last", "0"], "--last"),
-        (["-o", "{log}"], "is there already"),
+        (["-o", "{log}"], "exists: replace it with --force"),
         (["-o", "{log}", "--force"], "is the log itself"),
     ],
 )
@@ -142,5 +142,5 @@ def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) 
 
 
 def _flat(text: str) -> str:
-    """Without the lines and frames that a terminal's width makes."""
+    """Return a text without the lines and frames that a terminal's width adds."""
     return " ".join(text.replace("│", " ").split())

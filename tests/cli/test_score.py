@@ -1,4 +1,4 @@
-"""`demur score`: as a process that is killed, interrupted and started again, and what it prints."""
+"""Test `demur score`: as a process that is killed, interrupted and resumed, and its output."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def _city(request: Mapping[str, Any]) -> str:
 
 
 def _reply(request: Mapping[str, Any]) -> str:
-    """Claims when asked for claims, else labels."""
+    """Return claims if a request asks for claims, else labels."""
     reads_claims = "Entailment" in json.dumps(request["messages"])
     return "1. Entailment" if reads_claims else f'("{_city(request)}", "is in", "France")'
 
 
 class _Child:
-    """`demur score` with RefChecker as a process of its own: two requests an answer."""
+    """Run `demur score` with RefChecker in a process: two requests for each answer."""
 
     def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
         command = ["score", str(file), "--method", "refchecker", "--model", "openai:x"]
-        # A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+        # A shell's background job, as in CI, would pass on that interrupts are ignored.
         listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "demur", *command, "--checker", "joint", *options],
@@ -179,7 +179,7 @@ def test_two_processes_on_one_file_are_refused(
 
 
 def _score(sample: Sample) -> Evaluation:
-    """Higher for longer answers; none for one that asks for none."""
+    """Score by the answer's length; an answer with "nothing" is undetermined."""
     if "nothing" in sample.answer:
         return undetermined("it says nothing")
     score = len(sample.answer) / 10
@@ -195,7 +195,7 @@ def _any(options: Mapping[str, Any]) -> Callable[[Sample], str | None]:
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A method "scripted" of two evaluators; gives the options that it was made with."""
+    """Register a method "scripted" of two evaluators, and return the options it was made with."""
     made: list[dict[str, Any]] = []
 
     def make(options: Mapping[str, Any], results: Path) -> Method:
@@ -305,7 +305,7 @@ def test_standard_input(
     for _ in range(2):
         give(rows)
         assert _run("-", "-o", out) == 0
-    assert [*_keys(out).values()] == [2, 2]  # once for each of the two evaluators
+    assert [*_keys(out).values()] == [2, 2]  # Each row has a finding of each of the two evaluators.
     give(rows + rows)
     assert _run("-", "-o", out) == 64
     assert "standard input" in capsys.readouterr().err
@@ -322,7 +322,7 @@ def test_a_restart_and_a_cut_are_told(file: Path, capsys: Any) -> None:
     with file.with_name("rows.scores.jsonl").open("ab") as torn:
         torn.write(b'{"key": "x')
     assert _run(file, "--threshold", 0.7) == 0
-    assert "not whole: 10 bytes cut" in capsys.readouterr().err
+    assert "torn line: 10 bytes were removed" in capsys.readouterr().err
 
 
 def test_configurations_are_listed(capsys: Any) -> None:
@@ -399,7 +399,7 @@ def test_text_from_the_file_cannot_steer_the_terminal(tmp_path: Path, capsys: An
     assert json.loads(out.splitlines()[-1])["above"][0]["first"] == "a\x1b[31m"
 
 
-# -- on a cluster: integrations/ray has what happens there -----------------------------------------
+# -- on a cluster (integrations/ray tests the rest) ------------------------------------------------
 
 
 def test_without_demur_ray_the_option_says_what_to_install(

@@ -1,4 +1,4 @@
-"""`demur score --method fewl`: what it asks, once for all configurations, and what is refused."""
+"""Test `demur score --method fewl`: requests, made once for all configurations, and refusals."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_all_configurations_cost_two_calls_a_question(
     for (_, evaluator), evaluation in found.items():
         details = evaluation["details"]
         assert len(details["weights"]) == (1 if evaluator.startswith("single") else 2)
-        # All others are there before the first is scored.
+        # All other questions are in the store before the first answer is scored.
         assert details["neighbors_used"] == (0 if evaluator == "multi" else QUESTIONS - 1)
         assert details["pairs_used"] == (4 if evaluator in ("fewl", "fewl-mean-one") else 0)
 
@@ -140,13 +140,14 @@ def test_a_restart_with_other_configurations_asks_for_nothing(
     assert "config fewl-kl was not given" in re.sub(r"\s+", " ", capsys.readouterr().err)
     assert _score(file, "--restart", configs=("fewl-kl",)) == 0
     assert len(server.requests) == asked
-    # Other references are another collection: what the first ones said is not mixed with it.
+    # Other references have a collection of their own, so their answers do not mix with the first
+    # ones.
     assert _score(file, "--restart", model="openai:y") == 0
     assert len(server.requests) == 2 * asked
 
 
 def _cosine(pairs: list[tuple[str, str]]) -> list[float]:
-    """Stands for the cosine of embeddings, which need weights."""
+    """Stand in for the cosine of embeddings, which needs weights."""
     return [0.5] * len(pairs)
 
 
@@ -186,7 +187,7 @@ def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any)
         (["--similarity", "guess"], "unknown similarity 'guess'"),
         (["--model", "openai:x"], "has no effect with --method fewl"),
         (["--generator", "guess"], "unknown model 'guess'"),
-        (["--reference-model", "openai:y"], "n_answers: of several references"),
+        (["--reference-model", "openai:y"], "n_answers has no effect with several references"),
         (["--config", "fewl-ideal"], "line 1: a configuration with ideal weights needs a list"),
     ],
     ids=["config", "similarity", "model", "generator", "n_answers", "ideal"],
@@ -216,7 +217,7 @@ def test_ideal_weights_read_labelled_answers(file: Path, server: OpenAIServer) -
     file.write_text(json.dumps({**row, "metadata": {"incorrect": ["In the south."]}}) + "\n")
     options = ("--field", "metadata.correct=right")
     assert _score(file, *options, configs=("fewl-ideal",)) == 0
-    assert len(server.requests) == 1  # no pairs are needed
+    assert len(server.requests) == 1  # The labelled answers make pairs unnecessary.
     (evaluation,) = _findings(file).values()
     assert evaluation["details"]["expertise"] is not None
 
@@ -228,11 +229,11 @@ def test_references_that_answer_nothing_end_the_run(
         monkeypatch.setenv("OPENAI_BASE_URL", refusing.url)
         assert _score(file) == 2
     said = re.sub(r"\s+", " ", capsys.readouterr().err)
-    assert f"not one of {QUESTIONS} questions could be asked: the reference model" in said
+    assert f"none of the {QUESTIONS} questions could be asked: the reference model" in said
     assert "wrong key" in said
     assert _findings(file) == {}
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    # The store is of the model at the first address.
+    # The first store belongs to the model at the other address.
     assert _score(file, "--neighbors-collection", "another", "--restart") == 0
 
 

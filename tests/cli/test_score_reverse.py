@@ -1,4 +1,4 @@
-"""`demur score --method reverse-validation`: who is asked what, whose entity, what is refused."""
+"""Test `demur score --method reverse-validation`: requests, entities and refusals."""
 
 from __future__ import annotations
 
@@ -136,12 +136,13 @@ def test_a_calibrated_threshold_is_taken_for_its_own_scores(
     fingerprints = _findings(file)["em", "q0"]["fingerprints"]
     assert fingerprints["variant"] == "em"
     at = _calibrated(file.with_name("rows.threshold.json"), 0.5, fingerprints)
-    for _ in range(2):  # the same command goes on, since its settings are the same as JSON
+    for _ in range(2):  # The same command resumes, because its settings are equal as JSON.
         asked = len(server.requests)
         assert _score(file, "--config", "em", "--threshold", at, "-o", file.with_name("b")) == 0
     assert len(server.requests) == asked
     lines = [json.loads(line) for line in file.with_name("b").read_text().splitlines()]
-    passed = {one["key"]: one["evaluation"]["passed"] for one in lines[1:]}  # in any order
+    # The lines come in any order.
+    passed = {one["key"]: one["evaluation"]["passed"] for one in lines[1:]}
     assert passed == {f"q{at}": share >= 0.5 for at, share in enumerate(SHARES)}
     assert Threshold.model_validate(lines[0]["settings"]["threshold"]) == Threshold.load(at)
     capsys.readouterr()
@@ -159,7 +160,7 @@ def test_a_calibrated_threshold_is_taken_for_its_own_scores(
 
 def test_the_matcher_decides(file: Path, server: OpenAIServer) -> None:
     assert _score(file, "--matcher", "llm") == 0
-    # Where the names differ the model was asked, and took another for it.
+    # Where the names differ, the model was asked, and accepted the other name.
     wrong = ROWS - SHARES.count(1)
     assert _asked(server)["x", "matching"] == wrong > 0
     assert _passed(file, "qg") == [True] * ROWS

@@ -1,4 +1,4 @@
-"""The commands on a log in PostgreSQL: as on a file, and without the password in what they say."""
+"""Test the commands on a log in PostgreSQL: they work as on a file, and hide the password."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def url(postgres: PostgresServer) -> str:
 
 @pytest.fixture(autouse=True)
 def _no_password(here: Path, capsys: Any) -> Iterator[None]:
-    """Nothing that is written, and no name of a file, has the password."""
+    """Assert that neither the output nor a file or its name has the password."""
     yield
     said = "".join(capsys.readouterr())
     for path in here.iterdir():

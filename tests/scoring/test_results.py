@@ -1,4 +1,4 @@
-"""The file of results: what may be torn, what is refused, and whose it is."""
+"""Test the file of results: what may be torn, what is refused, and who owns it."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_two_runs_on_one_file_are_refused(data: Data, out: Path) -> None:
     run_on(data, out, do=another)
     assert evaluator.asked == []
     assert len(keys(out)) == 20
-    run_on(data, out)  # and the lock is gone
+    run_on(data, out)  # The lock has been released.
 
 
 def test_a_folder_that_is_not_there_is_named(data: Data, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_disk_that_is_full_ends_the_run_with_a_reason(data: Data, out: Path) -
     eleven = b"".join(out.read_bytes().splitlines(keepends=True)[:11])
     out.unlink()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # Past the limit a part of a line is taken, and then no more, as by a full disk.
+    # Past the limit, a part of a line is written and then nothing more, as on a full disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(eleven) + 90, before[1]))
     try:
         with pytest.raises(DemurError, match=r"cannot write .*scores.jsonl: File too large"):

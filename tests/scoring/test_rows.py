@@ -1,4 +1,4 @@
-"""Rows: what a line may hold, and what is said of one that holds something else."""
+"""Test rows: what a line may hold, and what is reported about others."""
 
 from __future__ import annotations
 
@@ -195,4 +195,5 @@ def test_any_row_is_read_or_refused_with_a_reason(
         assert said
     else:
         assert found.samples
-        assert all(found.key(name).encode() for name in found.samples)  # no lone surrogates
+        # No key has a lone surrogate.
+        assert all(found.key(name).encode() for name in found.samples)

@@ -1,4 +1,4 @@
-"""Runs: every answer is scored once, whatever ends them, and nothing that was found is lost."""
+"""Test runs: every answer is scored once, however a run ends, and no finding is lost."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_no_more_rows_than_told_are_under_way(tmp_path: Path, out: Path) -> None
         with lock:
             now += 1
             most = max(most, now)
-        full.wait(timeout=60)  # four are reached; a fifth would be counted before the next four
+        # Four rows are under way. A fifth would be counted before the next four.
+        full.wait(timeout=60)
         with lock:
             now -= 1
         return 1.0
@@ -140,7 +141,7 @@ def test_rows_are_read_as_they_are_needed(tmp_path: Path, out: Path) -> None:
     assert max(ahead) <= 4
 
 
-# -- what may end it -------------------------------------------------------------------------------
+# -- endings ---------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_keeps_what_was_found_and_waits_for_nothing(data: Data, out: Path) -> None:
@@ -293,11 +294,11 @@ def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: 
     assert done == (1, 1)
 
 
-# -- rows that come from elsewhere -----------------------------------------------------------------
+# -- rows from other sources -----------------------------------------------------------------------
 
 
 def _given(rows: list[dict[str, object]]) -> Data:
-    """Rows in another order each time they are read."""
+    """Return rows that come in another order each time they are read."""
     order = list(rows)
 
     def source() -> list[bytes]:
@@ -328,7 +329,7 @@ def test_rows_that_are_others_the_second_time_are_not_scored_and_told(out: Path)
     def source() -> list[bytes]:
         return [json.dumps({"id": at, "answer": "x" * at}).encode() for at in next(times)]
 
-    with pytest.raises(DemurError, match="2 answers of the rows were there when it was read first"):
+    with pytest.raises(DemurError, match="2 answers of the rows were missing when it was read"):
         run_on(Data(None, "the rows", source=source), out)
     assert {key for key, _ in keys(out)} == {"2", "3", "4", "5"}
 

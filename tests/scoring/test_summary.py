@@ -1,4 +1,4 @@
-"""The summary: figures worked out by hand."""
+"""Test the summary against figures by hand."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_the_first_answer_is_compared_with_each_other_and_with_all(ledger: Ledge
         _row("e", "good"),
     ]
     found: Findings = {
-        **{"a:good": 0.9, "a:half": 0.5, "a:bad": 0.1},  # above both
-        **{"b:good": 0.5, "b:half": 0.5, "b:bad": 0.4},  # as high as one
+        **{"a:good": 0.9, "a:half": 0.5, "a:bad": 0.1},  # The good answer is above both others.
+        **{"b:good": 0.5, "b:half": 0.5, "b:bad": 0.4},  # The good answer ties with one.
         **{"c:good": 0.3, "c:half": _error(), "c:bad": 0.6},
         **{"d:good": 0.7, "d:bad": 0.2},
         "e:good": 0.1,

@@ -1,4 +1,4 @@
-"""What stands beside a text that passes, and verdicts that are none: nothing of it is a pass."""
+"""Attack with wrong text beside a text that passes, and with verdicts that are not valid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OUTPUTS: dict[str, Callable[[], Any]] = {
         "answer": AIMessage(RIGHT, additional_kwargs={"said": _BAD}, tool_calls=[_CALL])
     },
 }
-"""Outputs whose text passes, and that say something else beside it."""
+"""Outputs whose text passes, and that say something wrong beside it."""
 
 VERDICTS: dict[str, Callable[[], Any]] = {
     "passed is a string": lambda: Evaluation.model_construct(name="none", passed="false"),
@@ -61,11 +61,11 @@ VERDICTS: dict[str, Callable[[], Any]] = {
     "no evaluation": lambda: {"passed": True},
     "nothing": lambda: None,
 }
-"""What evaluators say of a wrong answer, that is no pass."""
+"""What evaluators return for a wrong answer, none of which is a pass."""
 
 
 def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """Everything by every way to listen, whole and as a stream; or so much of it."""
+    """Run at most `count` combinations of outputs or verdicts with ways to listen."""
     draw, loop = random.Random(seed), asyncio.new_event_loop()
     beside = Tally("beside a text that passes")
     every = list(product(OUTPUTS, (False, True), ("buffer", "sentence"), LISTENERS))
@@ -131,7 +131,7 @@ def _try(
         tally.add("hung", kind, f"{example}, {listen}")
     except ChainError as error:
         tally.add("wrong", kind, f"{error} {example}, {listen}")
-    except Exception as error:  # refused or rejected, and no word of it
+    except Exception as error:  # the output is refused, and the error must not quote it
         heard.things.append(error)
         tally.refuse(error)
     if marks(*heard.things):

@@ -1,4 +1,4 @@
-"""The guarantee of a threshold, against draws from a source whose true share is known."""
+"""Test the guarantee of a threshold with draws from sources whose true share is known."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ import numpy as np
 
 from demur import cli
 from demur.calibration import CalibrationError, calibrate
-from support.records import found, jsonl, nothing_to_check, scored  # the tests'
+from support.records import found, jsonl, nothing_to_check, scored  # the tests' modules
 
 from .truth import Tally
 
 Draw = Callable[[Any, int], Any]
 _FINGERPRINTS = {"evaluator": "RefChecker", "model": "m"}
 _SHARE_OF_DRAWS = 600
-"""Calibrations by the command, which reads a log each time, are so many times fewer."""
+"""The factor by which calibrations by the command are fewer, because each of them reads a log."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """How hallucinated answers score."""
+    """Describe how hallucinated answers are scored."""
 
     draw: Draw
     passing: Callable[[float], float]
-    """The true share that has this score or more."""
+    """A function that returns the true share of answers with at least a given score."""
 
 
 def _steps(*shares: float) -> Source:
@@ -56,11 +56,11 @@ SOURCES = {
     "two scores": _steps(0.94, 0.06),
 }
 SETTINGS = [*product((60, 200), (0.05, 0.1), (0.8, 0.9, 0.95))]
-"""How many hallucinated answers there are, the target, the confidence."""
+"""The number of hallucinated answers, the target, and the confidence."""
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
-    """So many calibrations: of each source and setting the same number of draws."""
+    """Run about `count` calibrations, with equally many draws for each source and setting."""
     random = np.random.default_rng(seed)
     draws = max(1, count // (len(SOURCES) * len(SETTINGS)))
     for name, source in SOURCES.items():
@@ -76,7 +76,7 @@ def attack(count: int, seed: int = 0) -> Iterator[Tally]:
 
 
 def _judge(broken: int, draws: int, setting: tuple[int, float, float], tally: Tally) -> None:
-    """A share of draws may be unlucky; by more than luck explains it must not be exceeded."""
+    """Report a wrong result if more draws break the target than chance explains."""
     unlucky = 1 - setting[2]
     most = draws * unlucky + 3.5 * math.sqrt(draws * unlucky * (1 - unlucky)) + 1
     if broken > most:
@@ -93,14 +93,14 @@ def _broken(
     with tally:
         try:
             chosen = calibrate(scores, labels, target=target, confidence=confidence)
-        except CalibrationError:  # no such threshold can be had of this sample, and it says so
+        except CalibrationError:  # this sample allows no such threshold, and the error says so
             tally.refused += 1
             return False
     return source.passing(chosen.value) > target
 
 
 def _by_command(name: str, draws: int, random: Any, silent: float = 0.0, times: int = 1) -> Tally:
-    """`demur calibrate` on logs in which hallucinated answers state nothing, or are repeated."""
+    """Run `demur calibrate` on logs in which hallucinated answers state nothing or are repeated."""
     tally = Tally(f"demur calibrate: {name}", "calibrations")
     source, setting = SOURCES["any score"], (150, 0.1, 0.9)
     broken = 0
@@ -111,7 +111,7 @@ def _by_command(name: str, draws: int, random: Any, silent: float = 0.0, times: 
             if chosen is None:
                 tally.refused += 1
                 continue
-            # What states nothing has no score; a guard lets it through unless it is told not to.
+            # An answer that states nothing has no score. A guard lets it through by default.
             passes = 1.0 if chosen.get("on_abstain", "pass") == "pass" else 0.0
             share = silent * passes + (1 - silent) * source.passing(chosen["value"])
             broken += share > setting[1]
@@ -128,7 +128,7 @@ def _chosen(
     silent: float,
     times: int,
 ) -> dict[str, Any] | None:
-    """The threshold that the command writes; None where it refuses."""
+    """Return the threshold that the command writes; None if the command refuses."""
     size, target, confidence = setting
     runs = []
     for at, score in enumerate([*source.draw(random, size // times), *random.random(40)]):

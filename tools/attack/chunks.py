@@ -1,4 +1,4 @@
-"""The same answer in any chunks: what a client has in the end, and at every moment before."""
+"""Attack with one answer in many chunkings, and check what a client has at every moment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GOOD = (
     "…?!",
     "\u200b\ufeff",
 )
-"""Sentences that are right, and what only looks like one."""
+"""Right sentences, and texts that only look like sentences."""
 _BAD = (
     "It burned down in {}.",
     "{}",
@@ -54,7 +54,7 @@ Chunks = Callable[[list[str]], list[Any]]
 
 
 def _cumulative(texts: list[str]) -> list[Any]:
-    """Plain mappings do not add up, as parsers give them: each takes the place of the last."""
+    """Return plain mappings, each of which replaces the one before, as parsers yield them."""
     return [{"answer": "".join(texts[: at + 1])} for at in range(len(texts))]
 
 
@@ -79,7 +79,7 @@ FORMS: dict[str, Chunks] = {
 
 
 class _Spoken(Runnable[Any, Any]):
-    """A chain that gives each of its runs in chunks, and as a whole where it is invoked."""
+    """Stream each run in chunks, or return it whole if the chain is invoked."""
 
     def __init__(self, form: str, *runs: list[str]) -> None:
         self.form, self.runs, self.run = form, runs, 0
@@ -111,14 +111,14 @@ class _Spoken(Runnable[Any, Any]):
 
 
 class _Client(BaseCallbackHandler):
-    """Keeps to the rule: a chunk's text appends, `demur.replace` cuts."""
+    """Follow the rule for clients: append each chunk's text, and cut at `demur.replace`."""
 
     run_inline = True
 
     def __init__(self) -> None:
         self.text = ""
         self.seen: set[int] = set()
-        """The marks that were ever to be seen."""
+        """The marks that were visible at any moment."""
 
     def take(self, chunk: Any) -> None:
         self.text += text_of(chunk)
@@ -131,14 +131,14 @@ class _Client(BaseCallbackHandler):
 
 
 def text_of(value: Any) -> str:
-    """The answer's text."""
+    """Return the answer's text."""
     if isinstance(value, Mapping):
         value = value.get("answer", "")
     return str(value.text) if isinstance(value, BaseMessage) else str(value)
 
 
 def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """So many answers, each cut in chunks at random; sync and async in turns."""
+    """Run `count` answers, each cut into random chunks, some sync and some async."""
     draw, loop = random.Random(seed), asyncio.new_event_loop()
     tallies = {form: Tally(f"chunks: {form}", "answers") for form in FORMS}
     for number in range(count):
@@ -154,7 +154,7 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
 
 
 def _run(draw: random.Random) -> list[str]:
-    """An answer in chunks; half of them hold what is to be rejected."""
+    """Return a random answer in chunks; half of the answers must be rejected."""
     sentences = draw.choices(_GOOD, k=draw.randint(0, 6))
     for _ in range(draw.choice((0, 0, 1, 2))):
         bad = draw.choice(_BAD).format(draw.choice(MARKS))
@@ -163,7 +163,7 @@ def _run(draw: random.Random) -> list[str]:
     size = draw.choice((1, 3, 12, 1000))
     chunks, at = [], 0
     while at < len(text):
-        length = draw.randint(0, size)  # empty ones too
+        length = draw.randint(0, size)  # a chunk may be empty
         chunks.append(text[at : at + length])
         at += length
     return chunks or [""]
@@ -216,7 +216,7 @@ async def _aread(stream: Runnable[Any, Any], client: _Client) -> None:
 
 
 def _growth(count: int) -> Tally:
-    """What an answer that is four times as long costs, where nothing ends a sentence."""
+    """Check that the time of an answer grows no faster than its length, without sentence ends."""
     tally, length = Tally("chunks: long answers without letters", "answers"), min(count, 1000)
     for piece in ("1. ", "- ", "...", "42 ", "\n", "| 8 "):
         with tally:

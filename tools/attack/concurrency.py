@@ -1,4 +1,4 @@
-"""Calls at the same time, each with a truth of its own: nobody gets another's answer or verdict."""
+"""Attack with concurrent calls, to see that no call gets the answer or verdict of another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .truth import Tally, is_wrong, marks, wrong
 
 _WORKERS = 24
 _PATIENCE = 300.0
-"""Seconds after which all that is not there yet hangs."""
+"""The number of seconds after which a call that is not finished counts as hung."""
 _NUMBER = re.compile(r"#(\d+)")
 
 
@@ -35,7 +35,7 @@ def _right(number: int) -> str:
 
 
 def _numbers(*things: Any) -> set[int]:
-    """Whose calls are spoken of."""
+    """Return the numbers of the calls that these things mention."""
     return {int(one) for thing in things for one in _NUMBER.findall(repr(thing))}
 
 
@@ -50,7 +50,7 @@ def _find(question: str) -> list[Document]:
 
 
 def _answer(given: dict[str, Any]) -> str:
-    """Of every third a wrong answer, until it is told so; then what it was told of."""
+    """Return a wrong answer for every third call, but a right one after feedback."""
     (number,) = _numbers(given["input"])
     again = "told of" in given["input"]
     return _right(number) if again or number % 3 else f"Tower #{number} stands. {wrong(0, True)}"
@@ -65,7 +65,7 @@ async def _afind(question: str) -> list[Document]:
 
 
 class _Judge(Evaluator):
-    """Says in its words whose answer it judged."""
+    """Judge answers, and name the judged call in the claim."""
 
     @property
     def claim_level(self) -> bool:
@@ -98,7 +98,7 @@ def _guard(streaming: Any) -> Guard[Any, Any]:
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
-    """So many calls by each way, all of one guard and one handler."""
+    """Make `count` calls in each way, all with one guard and one handler."""
     for streaming in ("buffer", "sentence"):
         records: list[Record] = []
         handler = ScoreCallbackHandler(sink=records.append, max_queue=10 * count)
@@ -154,7 +154,7 @@ async def _tasks(guard: Guard[Any, Any], handler: Any, count: int, streaming: st
     ways: list[Call] = [_atraced, _astreamed]
     config = {"callbacks": [handler]}
     with tally:
-        for start in range(0, count, 250):  # so many at a time
+        for start in range(0, count, 250):  # 250 calls run at the same time
             doing = {
                 asyncio.ensure_future(ways[at % 2](guard, at, config)): (ways[at % 2].__name__, at)
                 for at in range(start, min(start + 250, count))
@@ -189,7 +189,7 @@ def _outcome(number: int) -> str:
 
 
 def _recorded(records: list[Record], handler: ScoreCallbackHandler, streaming: str) -> Tally:
-    """What a handler that heard of all calls wrote down."""
+    """Check the records of a handler that heard all calls."""
     tally = Tally(f"at once, recorded, {streaming}", "records")
     with tally:
         for record in records:

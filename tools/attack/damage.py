@@ -1,4 +1,4 @@
-"""Damaged logs and data sets through the commands: no fault, and what is whole is read."""
+"""Run the commands on damaged logs and data sets: no fault may occur, and intact parts are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from demur import Sample, cli
 from demur.cli.methods import METHODS, Maker, Method
 from demur.observe import Record
-from support.damage import damaged_bytes, damaged_line  # the tests', which are no package's
+from support.damage import damaged_bytes, damaged_line  # the tests' modules, in no package
 from support.records import found, jsonl, refuted, scored, several, sqlite
 
 from .play import Judge
@@ -22,11 +22,12 @@ from .truth import Hung, Tally, time_limit
 
 _LIMIT = 30.0
 _FINE = (0, 1, 2, 64)
-"""Exit codes: passed, failed, undetermined or unreadable, wrong usage. 70 is a fault of demur's."""
+"""The exit codes for passed, failed, undetermined or unreadable, and wrong usage. The code 70, a
+fault in demur, is missing."""
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
-    """So many files of each of three kinds."""
+    """Run the commands on `count` damaged files of each of three kinds."""
     draw = random.Random(seed)
     ours = Method({"ours": Judge()}, {})
     METHODS["ours"] = Maker((), lambda options: lambda sample: None, lambda *_: ours)
@@ -103,7 +104,7 @@ def _rows(count: int, draw: random.Random, folder: Path) -> Tally:
 
 
 def _spoiled(content: bytes, draw: random.Random) -> bytes:
-    """Lines of JSON, of which one or more are not what they were."""
+    """Return lines of JSON of which at least one is damaged."""
     if draw.random() < 0.4:
         return damaged_bytes(content, draw)
     lines = content.splitlines()
@@ -116,7 +117,7 @@ def _spoiled(content: bytes, draw: random.Random) -> bytes:
 
 
 def _read(path: Path, left: set[str], draw: random.Random, tally: Tally) -> None:
-    """List a log, and do something else with it: what is whole has to be listed."""
+    """List a log, which must show every intact record, and run another command on it."""
     told = _run(["log", "list", str(path), "--json", "-n", "1000"], tally)
     missing = {id for id in left if f'"{id}"' not in (told or "")}
     if missing and told is not None:
@@ -134,7 +135,7 @@ def _read(path: Path, left: set[str], draw: random.Random, tally: Tally) -> None
 
 
 def _run(arguments: list[str], tally: Tally) -> str | None:
-    """What a command prints; None where it ends in another way than it may."""
+    """Return what a command prints; None if it ends in a way that is not allowed."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with time_limit(_LIMIT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

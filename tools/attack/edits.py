@@ -1,4 +1,4 @@
-"""Answers of which some sentences are wrong: with citations put in, and without what fails."""
+"""Attack answers with wrong sentences: citations are put in, and failing sentences taken out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OWN = (
     " (Source: 9)",
     " [【9】9]",
 )
-"""Citations of the chain's own, of a document that there is not."""
+"""The chain's own citations. They name a document that does not exist."""
 _ASKED = ("amber", "tower", "tall")
 
 FORMS: dict[str | None, str] = {
@@ -69,7 +69,7 @@ FORMS: dict[str | None, str] = {
     "list": "{}",
     "blocks": "{}",
 }
-"""How each form marks a sentence."""
+"""How each form of a citation marks a sentence."""
 _NOTE = f"\n\n[^1]: [Tower guide]({URL}): “{DOCUMENT}”"
 POLICIES: dict[str, Any] = {
     "strip": Strip(),
@@ -83,15 +83,15 @@ _SHAPES = [
     *("prompt | model", "prompt | model | parser", "mapping", "mapping of a message"),
     *("AddableDict, streamed", "assign"),
 ]
-"""Those in which an answer is a text."""
+"""The shapes in which an answer is a text."""
 
 
 class Rests(Evaluator):
-    """Says of each sentence that it rests on all of the first document, unless it is wrong."""
+    """Support each sentence by the whole first document, unless the sentence is wrong."""
 
     @property
     def claim_level(self) -> bool:
-        """It may judge sentences."""
+        """Return True: this evaluator can judge single sentences."""
         return True
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -117,11 +117,12 @@ def _claim(answer: str, start: int, end: int) -> Claim:
 
 @dataclass(frozen=True)
 class Case:
-    """One guard, what its chain says, and one way to listen."""
+    """Describe one guard, the answers of its chain, and one way to listen."""
 
     shape: str
     answers: Sequence[Sequence[tuple[str, str]]]
-    """By attempt: sentences, each without its last sign, and the citation that it has."""
+    """For each attempt, the sentences. Each is a pair of the text without its full stop and its
+    citation."""
     form: str | None
     policy: str
     supports: bool
@@ -131,12 +132,12 @@ class Case:
 
     @property
     def texts(self) -> list[str]:
-        """What the chain says."""
+        """Return the answers of the chain as texts."""
         return [" ".join(f"{one}{own}." for one, own in answer) for answer in self.answers]
 
 
 def expected(case: Case) -> str | None:
-    """The text that is to leave, worked out without the guard; None for an error."""
+    """Return the text that must leave, worked out without the guard; None for an error."""
     first = case.answers[0]
     if case.policy == "again":
         right = [answer for answer in case.answers if not any(is_wrong(one) for one, _ in answer)]
@@ -161,7 +162,7 @@ def _left(case: Case, answer: Sequence[tuple[str, str]]) -> str:
 
 
 def cases(count: int, seed: int) -> Iterator[Case]:
-    """So many, at random."""
+    """Yield `count` random cases."""
     draw = random.Random(seed)
     for _ in range(count):
         shape = draw.choice(_SHAPES)
@@ -169,7 +170,7 @@ def cases(count: int, seed: int) -> Iterator[Case]:
         if form == "blocks" and not (
             "message" in shape or shape in ("prompt | model", "content blocks")
         ):
-            form = "list"  # a text holds no blocks
+            form = "list"  # a text cannot hold blocks
         streaming = draw.choice(("buffer", "sentence"))
         yield Case(
             shape,
@@ -191,7 +192,7 @@ def _said(draw: random.Random, cites: bool) -> list[tuple[str, str]]:
 
 
 def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
-    """The guard of a case; the control: its chain without one."""
+    """Return the guard of a case, or for the control its chain without a guard."""
     chain = SHAPES[case.shape].build(Script(*case.texts))
     if not guarded:
         return chain
@@ -210,7 +211,7 @@ def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
 
 
 def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """Try so many of them."""
+    """Run `count` random cases."""
     tallies = {form: Tally(f"edits: {form or 'no citations'}", "answers") for form in FORMS}
     loop = asyncio.new_event_loop()
     for case in cases(count, seed):
@@ -249,9 +250,10 @@ def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: boo
 
 
 def _is_of(case: Case, text: str | None) -> bool:
-    """Whether it is a refusal, or has right sentences alone, each as a whole.
+    """Return whether a text is a refusal, or consists only of whole right sentences.
 
-    Where citations are judged, sentences may go for theirs, and attempts may be used up.
+    If citations are judged, a sentence may be removed because of its citation, and all attempts may
+    be used up.
     """
     if text in (None, REFUSAL):
         return True

@@ -1,4 +1,4 @@
-"""Guards in langgraph: every stream mode, and what state and checkpoints keep."""
+"""Attack guards in LangGraph: every stream mode, and what states and checkpoints keep."""
 
 from __future__ import annotations
 
@@ -58,39 +58,39 @@ class _Asked(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Making:
-    """What a graph is made of."""
+    """Hold what a graph is made of."""
 
     model: Speaker
     options: dict[str, Any]
-    """The guard's."""
+    """The guard's options."""
     judge: str
     saver: Any
     guarded: bool
 
     @property
     def judges(self) -> list[Any]:
-        """The judges, new ones."""
+        """Return new judges."""
         return judges(self.judge)
 
     def guard(self, chain: Any, **options: Any) -> Any:
-        """The chain, guarded unless this is the control."""
+        """Return the chain, guarded unless this is the control."""
         return Guard(chain, *self.judges, **self.options, **options) if self.guarded else chain
 
     def node(self, node: Any, **options: Any) -> Any:
-        """The node, guarded unless this is the control."""
+        """Return the node, guarded unless this is the control."""
         if not self.guarded:
             return node
         return guarded_node(node, *self.judges, **self.options, **options)
 
     def graph(self, node: Any, name: str, state: Any = MessagesState) -> Any:
-        """A graph of this node alone."""
+        """Return a graph with only this node."""
         builder = StateGraph(state)
         builder.add_node(name, node)
         builder.set_entry_point(name)
         return builder.compile(checkpointer=self.saver)
 
     def agent(self, saver: Any = None, middleware: bool = True, **options: Any) -> Any:
-        """An agent that may search."""
+        """Return an agent with a search tool."""
         checks = middleware and self.guarded
         guards = [HallucinationMiddleware(*self.judges, **self.options)] if checks else []
         return create_agent(self.model, [_search], middleware=guards, checkpointer=saver, **options)
@@ -192,7 +192,7 @@ SCRIPTS: dict[str, tuple[Any, ...]] = {
     "cannot be judged": (wrong(0),),
 }
 _SEARCHES = _calls({"query": QUESTION}, text=wrong(5))
-"""What is said beside a call is no answer, and goes."""
+"""A tool call with a wrong text beside it. That text is no answer, and must be removed."""
 
 
 def _height(number: int | None, fits: bool = True) -> dict[str, Any]:
@@ -219,7 +219,7 @@ STRUCTURED: dict[str, tuple[Any, ...]] = {
 
 @dataclass
 class Heard:
-    """What a client got."""
+    """Hold what a client got."""
 
     things: list[Any] = field(default_factory=list)
     error: BaseException | None = None
@@ -261,12 +261,15 @@ WAYS: dict[str, tuple[Callable[..., Any], Any, bool]] = {
     "events, nostream": (_events, None, False),
     "invoke": (_invoke, None, False),
 }
-if sys.version_info < (3, 11):  # langgraph has no config in tasks there
+if sys.version_info < (3, 11):  # there, LangGraph passes no config to tasks
     WAYS = {name: way for name, way in WAYS.items() if "async" not in name}
 
 
 def attack(rounds: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """Every graph, script and way to listen, with and without a checkpointer; or so many."""
+    """Run at most `rounds` combinations for each graph.
+
+    A combination is a script, a way to listen, and whether there is a checkpointer.
+    """
     draw, loop = random.Random(seed), asyncio.new_event_loop()
     for name in GRAPHS:
         tally = Tally(f"graph: {name}", "runs")
@@ -328,7 +331,7 @@ def _try(
 def _look_into(
     graph: Any, saver: InMemorySaver, model: Speaker, given: Any, script: str, tally: Tally, ex: str
 ) -> None:
-    """State, every checkpoint, and what the model is shown in the next turn."""
+    """Search the state, every checkpoint, and what the model reads in the next turn."""
     kept = [saver.storage, saver.writes, saver.blobs]
     if marks(*map(_plain, kept)):
         tally.add("leaks", f"the checkpointer, {script}", ex)
@@ -339,7 +342,7 @@ def _look_into(
     try:
         with time_limit(LIMIT):
             graph.invoke(again, _THREAD)
-    except Exception:  # it may be refused again
+    except Exception:  # the next turn may be refused again
         pass
     except Hung:
         tally.add("hung", "the next turn", ex)
@@ -348,15 +351,15 @@ def _look_into(
 
 
 def _plain(held: Any) -> Any:
-    """What a saver holds, with its default dictionaries as plain ones."""
+    """Return what a saver holds, with plain dictionaries in place of default dictionaries."""
     return {key: _plain(value) for key, value in held.items()} if isinstance(held, dict) else held
 
 
 def _compare(heard: Heard, script: str, name: str, tally: Tally, example: str) -> None:
-    """Whether it ended as it has to: rightly, refused, or with an error."""
+    """Check that the run ended as it must: with the right answer, a refusal or an error."""
     told = repr(heard.things)
     error = type(heard.error).__name__ if heard.error else None
-    # An answer that a function found cannot be replaced: it is blocked then.
+    # An answer that a function picks out cannot be replaced, so it is blocked.
     blocks = script == "is blocked" or ("around an agent as" in name and script != "recovers")
     if blocks:
         if error != "AnswerRejected":

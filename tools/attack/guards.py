@@ -1,4 +1,4 @@
-"""Guards x chains x policies x ways to listen: what a client gets, against what is known of it."""
+"""Attack combinations of guards, chains, policies and ways to listen, with known results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges
 from .truth import DOCUMENT, RIGHT, Hung, Tally, is_wrong, marks, time_limit, wrong
 
 LIMIT = 10.0
-"""Seconds after which a call hangs."""
+"""The number of seconds after which a call counts as hung."""
 _REPAIRED = 20
 """The number of the first wrong text of a model that repairs."""
 
@@ -34,21 +34,22 @@ SCRIPTS: dict[str, tuple[str | None, ...]] = {
     "wrong, raises": (wrong(0), None),
     "breaks off": (Broken(wrong(0)),),
 }
-"""What a chain says, attempt by attempt; None raises."""
+"""What a chain answers, attempt by attempt; None raises an error."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a guard does about what it rejects."""
+    """Describe what a guard does about answers that it rejects."""
 
     on_fail: Callable[[Any], Any] = lambda model: None
-    """From a model to the guard's argument."""
+    """A function that takes a model and returns the guard's argument `on_fail`."""
     model: tuple[str, ...] = ()
-    """What the model says that answers in the chain's place; without: the chain answers again."""
+    """The replies of the model that answers in place of the chain; if empty, the chain answers
+    again."""
 
     @property
     def end(self) -> str:
-        """What is left in the end: "abstain", "annotate" or "block"."""
+        """Return what the guard does in the end: "abstain", "annotate" or "block"."""
         on_fail = self.on_fail(None)
         final = on_fail.get("end") if isinstance(on_fail, dict) else on_fail
         kinds = {Annotate: "annotate", Block: "block"}
@@ -56,7 +57,7 @@ class Policy:
 
     @property
     def at_once(self) -> bool:
-        """Whether nothing is tried again."""
+        """Return whether the guard ends without another attempt."""
         return isinstance(self.on_fail(None), (Abstain, Annotate, Block))
 
 
@@ -64,7 +65,7 @@ def _tell(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
     return {"input": f"{given['input']}\n{feedback.text}"}
 
 
-# What is found leaves with the answer that rests on it, so it does not quote what was searched for.
+# A retrieved document leaves with the answer that it supports, so it must not quote the query.
 _SEARCH = RunnableLambda(lambda query: [Document(f"{len(query)} letters: {DOCUMENT}")])
 
 POLICIES = {
@@ -83,7 +84,7 @@ POLICIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One guard, one chain and one way to listen."""
+    """Describe one guard, one chain and one way to listen."""
 
     shape: str
     script: str
@@ -94,10 +95,10 @@ class Case:
     streaming: str
     listen: str
     inside: bool = False
-    """Whether the chain guards itself already."""
+    """Whether the chain already guards itself."""
 
     def __str__(self) -> str:
-        """For a person who wants to do it again."""
+        """Return a description for a person who wants to repeat the case."""
         guard = "a guard inside, " if self.inside else ""
         return (
             f"{guard}{self.shape}: {self.script}; {self.judge}, on_error={self.on_error}, "
@@ -107,24 +108,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is to come of a case."""
+    """Hold the possible results of a case."""
 
     texts: frozenset[str] = frozenset()
-    """One of these."""
+    """The texts of which one may be returned."""
     noted: frozenset[str] = frozenset()
-    """Or one of these with a note after it."""
+    """The texts of which one may be returned, with a note after it."""
     error: str | None = None
-    """Or an error of this name."""
+    """The name of the error that may be raised."""
 
     def fits(self, heard: Heard) -> bool:
-        """Whether that is what came."""
+        """Return whether the client got a possible result."""
         if heard.error is not None:
             return type(heard.error).__name__ == self.error
         noted = any(heard.text.startswith(f"{one}\n\nNote") for one in self.noted)
         return heard.text in self.texts or noted
 
     def lets_out(self, heard: Heard) -> set[int]:
-        """The marks that may be seen: those of the one text that was let through."""
+        """Return the marks that may be seen: those of the one text that the guard lets through."""
         if heard.error is not None:
             return set()
         through = [one for one in (*self.texts, *self.noted) if heard.text.startswith(one)]
@@ -132,8 +133,8 @@ class Expected:
 
 
 def expected(case: Case) -> Expected:
-    """What has to come of a case, worked out without the guard."""
-    if case.inside:  # the inner guard leaves nothing to the outer one
+    """Return the possible results of a case, worked out without the guard."""
+    if case.inside:  # the inner guard leaves nothing for the outer guard to reject
         inner = replace(case, inside=False, judge="rejects", policy="default", on_error="closed")
         return expected(replace(inner, on_abstain="pass"))
     policy, texts = POLICIES[case.policy], _texts(case)
@@ -170,7 +171,10 @@ def expected(case: Case) -> Expected:
 
 
 def _texts(case: Case) -> tuple[str | None, ...]:
-    """What the chain says; to state nothing, an answer has to state nothing in each sentence."""
+    """Return what the chain answers.
+
+    For a judge that finds nothing to check, no sentence of a wrong answer may state anything.
+    """
     texts = SCRIPTS[case.script]
     if "nothing" not in JUDGES[case.judge]:
         return texts
@@ -196,7 +200,7 @@ _CONDITIONS = [
 
 
 def cases(count: int, seed: int) -> Iterator[Case]:
-    """Combinations, drawn without repeating one."""
+    """Yield different combinations at random."""
     guarded = list(product(SHAPES, SCRIPTS, _CONDITIONS, POLICIES))
     inside = list(product(("string, streamed", "message, streamed", "mapping"), SCRIPTS))
     ways = list(product(("buffer", "sentence"), LISTENERS))
@@ -214,7 +218,7 @@ def cases(count: int, seed: int) -> Iterator[Case]:
 
 
 def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
-    """The guard of a case; the control: its chain without one."""
+    """Return the guard of a case, or for the control its chain without a guard."""
     shape = SHAPES[case.shape]
     chain = shape.build(Script(*_texts(case)))
     if not guarded:
@@ -234,7 +238,7 @@ def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
 
 
 def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """Try so many combinations, and all of guards inside guards."""
+    """Run `count` random combinations, and all combinations with a guard inside a guard."""
     tallies = {
         inside: Tally("guard inside a guard" if inside else "guard") for inside in (False, True)
     }

@@ -1,4 +1,4 @@
-"""The log under `kill -9`: every record that was acknowledged before is there afterwards."""
+"""Kill writers of a log with `kill -9`, and check that every acknowledged record survives."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from langchain_core.runnables import RunnableLambda
 from demur import Guard, ScoreCallbackHandler
 from demur.observe import JSONLSink, Record, SQLSink
 from demur.observe.log import Damaged, open_log, records
-from support.processes import killed_at_random  # the tests', which is no package's
+from support.processes import killed_at_random  # the tests' modules, in no package
 
 from .play import Judge
 from .truth import Tally
 
 _ROUNDS = 5
-"""Kills of two writers each to a file, before it is read and another is begun."""
+"""The number of times that two writers to one file are killed, before it is read and the next
+begins."""
 
 Write = Callable[[Record], None]
 
@@ -34,7 +35,7 @@ def _sqlite(path: Path) -> Write:
 
 
 def _handler(path: Path) -> Write:
-    """Through all of it: a guard whose answer names the record, a handler, its queue, a flush."""
+    """Write through all parts: a guard whose answer has the record's id, a handler, and a flush."""
     handler = ScoreCallbackHandler(sink=str(path))
     guard = Guard(RunnableLambda(lambda id: f"It is {id}."), Judge())
 
@@ -55,7 +56,7 @@ SINKS: dict[str, tuple[Callable[[Path], Write], str]] = {
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
-    """So many rounds for each sink: two processes write until they are killed."""
+    """Run `count` rounds for each sink, in which two processes write until they are killed."""
     for name, (make, file) in SINKS.items():
         tally = Tally(f"kill -9: {name}", "records")
         written = torn = 0
@@ -80,7 +81,7 @@ def attack(count: int, seed: int = 0) -> Iterator[Tally]:
 
 
 def _read(path: Path) -> tuple[set[str], int]:
-    """The ids that a log has, and how many records it leaves out."""
+    """Return the ids in a log, and the number of records that the reader leaves out."""
     there: set[str] = set()
     with contextlib.closing(open_log(path)) as log:
         torn = [*log.damaged]

@@ -1,4 +1,4 @@
-"""The ways to listen to a Runnable, and what a client has of each in the end."""
+"""Define the ways to listen to a Runnable, and what a client has of each in the end."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ GIVEN = {"input": QUESTION}
 
 @dataclass(eq=False)
 class Heard(BaseCallbackHandler):
-    """What a client got."""
+    """Hold what a client got."""
 
     shape: Shape
     text: str = ""
-    """The answer as a client that follows events has it in the end."""
+    """The answer that a client who follows the events has in the end."""
     error: BaseException | None = None
     things: list[Any] = field(default_factory=list)
-    """All that came."""
+    """Everything that the client got."""
     run_inline = True
 
     def take(self, chunk: Any) -> None:
-        """A chunk of a stream."""
+        """Add a chunk of a stream."""
         self.things.append(chunk)
         self.text += self.shape.text(chunk)
 
     def whole(self, output: Any) -> None:
-        """An answer that came as a whole."""
+        """Add an answer that came whole, or raise it if it is an error."""
         self.things.append(output)
         if isinstance(output, BaseException):
             raise output
         self.text = self.shape.text(output)
 
     def on_custom_event(self, name: str, data: Any, **_: Any) -> None:
-        """An event of the guard's."""
+        """Follow an event of the guard."""
         self.things.append((name, data))
         if name == REPLACE:
             self.text = self.text[: data["keep"]]
@@ -83,7 +83,7 @@ async def _astream(guard: Runnable[Any, Any], heard: Heard) -> None:
 
 
 async def _events(guard: Runnable[Any, Any], heard: Heard) -> None:
-    """Unfiltered: inner runs show what the model wrote, so only the guard's own are read."""
+    """Read all events, but keep only the guard's own: inner runs show what the model wrote."""
     own = None
     async for event in guard.astream_events(GIVEN, version="v2"):
         own = own or event["run_id"]
@@ -92,7 +92,7 @@ async def _events(guard: Runnable[Any, Any], heard: Heard) -> None:
 
 
 async def _quiet_events(guard: Runnable[Any, Any], heard: Heard) -> None:
-    """With the filter that the docs recommend: all that it lets through."""
+    """Read all events that the filter from the docs lets through."""
     own = None
     async for event in guard.astream_events(GIVEN, version="v2", exclude_tags=["nostream"]):
         own = own or event["run_id"]
@@ -100,7 +100,7 @@ async def _quiet_events(guard: Runnable[Any, Any], heard: Heard) -> None:
 
 
 async def _quiet_events_around(guard: Runnable[Any, Any], heard: Heard) -> None:
-    """The guard is a step of a chain."""
+    """Read the filtered events of a chain in which the guard is a step."""
     steps = RunnableLambda(lambda given: given) | guard
     await _quiet_events(steps, heard)
 
@@ -142,7 +142,7 @@ LISTENERS: dict[str, Listen] = {
 
 
 def where(thing: Any) -> str:
-    """What a client got, in a word."""
+    """Return in a word what a client got."""
     if isinstance(thing, dict) and "event" in thing:
         return f"{thing['event']} of {thing['name']}"
     return str(thing[0]) if isinstance(thing, tuple) else type(thing).__name__

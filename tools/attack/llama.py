@@ -1,4 +1,4 @@
-"""LlamaIndex: guarded query and chat engines, streamed or not: response, metadata, events."""
+"""Attack LlamaIndex's guarded query and chat engines: responses, streams, metadata and events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from demur import Abstain, Block
 from demur.guard import REFUSAL, UNCHECKED
-from fake_llm import ScriptedLLM  # the tests' model, which is no package's
+from fake_llm import ScriptedLLM  # the tests' model, which belongs to no package
 from llama_index.evaluation.demur import GuardedChatEngine, GuardedQueryEngine
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
@@ -47,7 +47,7 @@ CHATS = ("chat", "achat", "stream_chat", "astream_chat")
 
 
 class _Custom(CustomQueryEngine):
-    """The least that LlamaIndex asks for, with what engines put beside the text."""
+    """Answer with the least that LlamaIndex requires, and repeat the answer in the metadata."""
 
     say: Any
 
@@ -77,11 +77,14 @@ ENGINES = {
     **dict.fromkeys(("custom", "retrieving", "retrieving, streamed"), QUERIES),
     **dict.fromkeys(("simple", "context", "condense_question", "condense_plus_context"), CHATS),
 }
-"""Engines, and how they are asked."""
+"""The engines, each with the ways to call it."""
 
 
 class _Client(BaseEventHandler):
-    """What comes of a call, and demur's events. LlamaIndex's own show what runs inside."""
+    """Keep what a call returns, and demur's events.
+
+    LlamaIndex's own events are left out, because they show what runs inside.
+    """
 
     _text: str = PrivateAttr(default="")
     _things: list[Any] = PrivateAttr(default_factory=list)
@@ -97,7 +100,7 @@ class _Client(BaseEventHandler):
         self._things.append(str(piece))
 
     def response(self, response: Any) -> str:
-        """Look at a response as loggers do; its text."""
+        """Read a response as a logger would, and return its text."""
         fields = to_json(response, serialize_unknown=True, fallback=repr)
         self._things += [response, vars(response), fields, str(response)]
         self._things += [getattr(response, "metadata", None)]
@@ -106,7 +109,7 @@ class _Client(BaseEventHandler):
 
 @dataclass(frozen=True)
 class Case:
-    """One engine, one guard and one way to ask."""
+    """Describe one engine, one guard and one way to call it."""
 
     engine: str
     call: str
@@ -117,7 +120,7 @@ class Case:
     streaming: Any
 
     def expected(self) -> str:
-        """The answer, or the name of an error, that has to come of it."""
+        """Return the answer, or the name of the error, that must be the result."""
         texts = SCRIPTS[self.script]
         if texts[0] == RIGHT:
             return RIGHT
@@ -131,7 +134,7 @@ class Case:
 
 
 def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
-    """So many combinations."""
+    """Run `count` random combinations."""
     every = [
         Case(engine, call, *rest)
         for engine, calls in ENGINES.items()
@@ -208,5 +211,5 @@ async def _aask(engine: Any, call: str, client: _Client) -> str:
 
 
 def _streams(response: Any) -> bool:
-    # Whole responses of a chat have the methods of streams too.
+    # A response of a chat that is not streamed also has the methods of a stream.
     return "Stream" in type(response).__name__

@@ -1,4 +1,4 @@
-"""What stays in memory of calls that are over."""
+"""Measure what calls leave in memory after they have ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .play import SHAPES, Judge, Script
 from .truth import RIGHT, Tally, wrong
 
 _MOST, _ONCE = 16.0, 20_000
-"""Bytes that may stay of each call, and of all: caches of the interpreter still take in some."""
+"""The number of bytes that may stay for each call, and for all calls together, because caches of
+the interpreter may still grow."""
 _WARM = 100
 
 _PATTERNS = {
@@ -33,7 +34,7 @@ def _guard(pattern: str, streaming: Any) -> Guard[Any, Any]:
 
 
 class _Again(Script):
-    """Texts in their order, and then from the first one on."""
+    """Return texts in order, and then start again with the first."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         super().__init__(*texts)
@@ -69,7 +70,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str, bool]] = {
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
-    """So many calls, by each way the same share, of guards that recover, refuse and block."""
+    """Make `count` calls, equally many in each way, with guards that recover, refuse and block."""
     loop = asyncio.new_event_loop()
     for way in WAYS:
         yield _measure(way, count // len(WAYS), loop)

@@ -1,4 +1,4 @@
-"""Chains that say what they are told to in every shape, and judges that know what is wrong."""
+"""Provide chains of every shape that follow a script, and judges that know what is wrong."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ from .truth import DOCUMENT, RIGHT, is_wrong
 
 
 class ChainError(Exception):
-    """What a chain raises that is told to."""
+    """Report an error that a script asked for."""
 
 
 Say = Callable[[], str]
-"""The next text of a script; raises `ChainError` where the script says so."""
+"""A function that returns the next text of a script, or raises `ChainError` where the script says
+so."""
 
 
 class Script:
-    """Texts in their order, the last one again and again; None raises."""
+    """Return texts in order, and repeat the last one; None raises an error."""
 
     def __init__(self, *texts: str | None) -> None:
         self.texts = texts
@@ -58,7 +59,7 @@ class Script:
 
 
 class Speaker(BaseChatModel):
-    """A model that says what its script does, token by token where it is asked to stream."""
+    """Reply by a script, token by token if the reply is streamed."""
 
     say: Callable[[], str | AIMessage] = Field(exclude=True)
     asked: list[list[BaseMessage]] = Field(default_factory=list, exclude=True)
@@ -69,7 +70,7 @@ class Speaker(BaseChatModel):
         return "speaker"
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:
-        """Itself: what it calls is in its script."""
+        """Return this model itself, because its script contains the tool calls."""
         return self
 
     def _reply(self, messages: list[BaseMessage]) -> tuple[AIMessage, str]:
@@ -111,17 +112,17 @@ class Speaker(BaseChatModel):
 
 
 class Broken(str):
-    """A text after which the chain raises; of one that does not stream, nothing is seen."""
+    """Hold a text after which the chain raises. A chain that does not stream shows none of it."""
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Words with the space before them, as models give them."""
+    """Yield words with the white space before them, as models stream them."""
     yield from re.findall(r"\s*\S+\s*$|\s*\S+", text)
     finished(text)
 
 
 def finished(text: str) -> str:
-    """The text, unless the chain breaks off in it."""
+    """Return the text, unless the chain is to break off in it."""
     if isinstance(text, Broken):
         raise ChainError("the chain breaks off")
     return text
@@ -131,14 +132,14 @@ def finished(text: str) -> str:
 
 
 class Judge(Evaluator):
-    """Knows what is wrong, and quotes it in every field that takes words, as real judges do."""
+    """Know what is wrong, and quote it in every text field, as real judges do."""
 
     kind: str = "quotes"
-    """What it does about a wrong answer: see `JUDGES`."""
+    """What the judge does about a wrong answer; see `JUDGES`."""
 
     @property
     def claim_level(self) -> bool:
-        """It may judge sentences."""
+        """Return True: this evaluator can judge single sentences."""
         return True
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -166,11 +167,11 @@ JUDGES: dict[str, Sequence[str]] = {
     "rejects, and cannot decide": ("claims", "undetermined"),
     "passes, and cannot decide": ("passes", "undetermined"),
 }
-"""The judges of a guard, by what they make of a wrong answer together."""
+"""The judges of a guard, by what they find together in a wrong answer."""
 
 
 def judges(name: str) -> list[Judge]:
-    """The judges of this name."""
+    """Return the judges of this name."""
     return [Judge(kind=kind) for kind in JUDGES[name]]
 
 
@@ -192,17 +193,17 @@ class Said(BaseModel):
 
 @dataclass(frozen=True)
 class Shape:
-    """How a chain answers."""
+    """Describe the form in which a chain answers."""
 
     build: Callable[[Say], Runnable[Any, Any]]
     text: Callable[[Any], str]
-    """Of an output."""
+    """A function that returns the answer's text from an output."""
     answer: Callable[[Any], Any] | None = None
-    """The guard's argument."""
+    """The guard's argument `answer`."""
     editable: bool = True
     """Whether a refusal can take the answer's place."""
     written: Callable[[str], str] = str
-    """How a model writes another answer of this shape."""
+    """A function that returns how a model writes another answer of this shape."""
 
 
 def _whole(make: Callable[[str], Any]) -> Callable[[Say], Runnable[Any, Any]]:
@@ -246,7 +247,7 @@ def _model(say: Say) -> Runnable[Any, Any]:
 
 
 def _message(text: str) -> AIMessage:
-    """With what providers put beside the text."""
+    """Return a message that repeats the text in the fields beside it."""
     beside = {"said": text}
     return AIMessage(text, id="m-1", additional_kwargs=beside, response_metadata=beside)
 
@@ -302,4 +303,4 @@ SHAPES: dict[str, Shape] = {
         _whole(lambda t: Reply(text=t)), attrgetter("text"), attrgetter("text"), editable=False
     ),
 }
-"""Chains by the shape of their output; each answers what its script says."""
+"""The chains, by the shape of their output. Each answers what its script says."""

@@ -1,4 +1,4 @@
-"""The sections of the attack, each run in a process of its own."""
+"""Run each section of the attack in its own process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .truth import Tally
 _ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT / "integrations/llama-index/tests")]
 
-# Of each its module, how much, how much of it with --quick, and after how many seconds it hangs.
+# For each section: its module, its size, its size with --quick, and its time limit in seconds.
 SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "guards": ("guards", 17_000, 200, 1200),
     "beside": ("beside", 1_000, 120, 300),
@@ -32,11 +32,11 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "calibrations": ("calibrations", 100_000, 1_200, 900),
 }
 CONTROLS = ("guards", "beside", "chunks", "edits", "graphs", "llama")
-"""The sections that can do without the guard."""
+"""The sections that can run without the guard."""
 
 
 def apart(name: str, options: argparse.Namespace) -> Iterator[Tally]:
-    """The tallies of a section, out of a process that is ended when it takes too long."""
+    """Yield the tallies of a section from its process, which is killed if it takes too long."""
     limit = SECTIONS[name][3]
     ours, theirs = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(

@@ -1,7 +1,7 @@
-"""What must not get out, how it is looked for, and how an attack counts.
+"""Define what must not leak, how leaks are found, and how an attack counts its results.
 
-Every rejected text has a letter of its own out of an alphabet that nothing else here is written in.
-A leak is such a letter in what a client got, however deep inside and in whatever writing.
+Each rejected text has its own letter, from an alphabet that is used for nothing else here. A leak
+is such a letter in something that a client got, however deep inside and in whatever encoding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MARKS = "".join(map(chr, range(0x10D0, 0x10F0)))
-"""Georgian letters: the n-th marks the n-th rejected text. They have no case and no other form."""
+"""Georgian letters; the n-th letter marks the n-th rejected text. They have no case and no other
+form."""
 GOOD = "The Amber Tower stands in Lund."
 RIGHT = f"{GOOD} It is 84 metres tall."
 QUESTION = "How tall is the Amber Tower?"
@@ -29,18 +30,18 @@ _SHOWN = 160
 
 
 def wrong(number: int, alone: bool = False) -> str:
-    """The n-th text that is to be rejected; `alone`: without a right sentence before it."""
+    """Return the n-th text that must be rejected; with `alone`, no right sentence precedes it."""
     said = f"It is {MARKS[number] * 3} metres tall."
     return said if alone else f"{GOOD} {said}"
 
 
 def is_wrong(text: str) -> bool:
-    """Whether a text is to be rejected."""
+    """Return whether a text must be rejected."""
     return any(MARKS[0] <= sign <= MARKS[-1] for sign in text)
 
 
 def marks(*things: Any) -> set[int]:
-    """The numbers of the rejected texts of which a letter stands in any of these things."""
+    """Return the numbers of the rejected texts whose letter occurs in any of these things."""
     told = " ".join(map(_told, things))
     told = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), told)
     told = _BYTES.sub(lambda found: chr(0x10C0 - 0x80 + int(found[1], 16)), told)
@@ -50,17 +51,20 @@ def marks(*things: Any) -> set[int]:
 def _told(thing: Any) -> str:
     if not isinstance(thing, BaseException):
         return repr(thing)
-    # As a log has it: with causes and contexts, and with the lines of code, which hold no letter.
+    # This is what a log shows: causes, contexts and lines of code, which contain no letter.
     return f"{thing!r} {''.join(traceback.format_exception(thing))}"
 
 
 class Hung(BaseException):
-    """A call took longer than any should. No `Exception`, so that nothing on its way keeps it."""
+    """Report a call that took too long.
+
+    It is no `Exception`, so that no code catches it on the way.
+    """
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `Hung` in the main thread when it takes longer."""
+    """Raise `Hung` in the main thread if the block takes longer than `seconds`."""
 
     def hang(*_: object) -> None:
         raise Hung(f"longer than {seconds} s")
@@ -76,26 +80,26 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Tally:
-    """What became of one kind of attack."""
+    """Count the results of one kind of attack."""
 
     what: str
     unit: str = "combinations"
     tried: int = 0
     refused: int = 0
-    """Those that demur does not do, and says so."""
+    """The number of attempts that demur refused, because it does not support them and says so."""
     found: dict[str, Counter[str]] = field(
         default_factory=lambda: {"leaks": Counter(), "wrong": Counter(), "hung": Counter()}
     )
-    """By kind."""
+    """The bad results, by verdict and kind."""
     examples: dict[str, str] = field(default_factory=dict)
-    """One of each kind, to begin with."""
+    """The first example of each kind."""
     notes: list[str] = field(default_factory=list)
-    """Figures that are neither."""
+    """Further lines to print, such as figures."""
     seconds: float = 0.0
     _began: float = 0.0
 
     def __enter__(self) -> Tally:
-        """One more is tried, and its time counts."""
+        """Count one more attempt, and start measuring its time."""
         self.tried += 1
         self._began = time.monotonic()
         return self
@@ -104,23 +108,23 @@ class Tally:
         self.seconds += time.monotonic() - self._began
 
     def add(self, verdict: str, kind: str, example: Any = "") -> None:
-        """Count something that should not be: of the verdict "leaks", "wrong" or "hung"."""
+        """Count a bad result, with the verdict "leaks", "wrong" or "hung"."""
         self.found[verdict][kind] += 1
         self.examples.setdefault(f"{verdict} {kind}", str(example))
 
     def refuse(self, error: BaseException) -> None:
-        """Count what demur does not do, and says so."""
+        """Count an attempt that demur does not support and therefore refuses."""
         self.refused += 1
         if (note := f"refused: {error}"[:_SHOWN]) not in self.notes:
             self.notes.append(note)
 
     @property
     def bad(self) -> int:
-        """How much there is that should not be."""
+        """Return the number of bad results."""
         return sum(one.total() for one in self.found.values())
 
     def lines(self, show: int) -> Iterator[str]:
-        """The line of this kind, and under it what was found, the most frequent first."""
+        """Yield the line of this kind of attack, and its bad results, the most frequent first."""
         counts = " / ".join(f"{one.total():,}" for one in self.found.values())
         refused = f", {self.refused:,} refused" if self.refused else ""
         tried = f"{self.what:<52} {self.tried:>9,} {self.unit:<13}"

@@ -1,11 +1,10 @@
-"""What evaluators, the guard and the handler ask for, held against what is on record.
+"""Count what evaluators, the guard and the handler ask for, and compare it with the record.
 
     python -m tools.counts [--only NAME ...] [--write]
 
-Model calls, tokens, pairs that are scored and texts that are embedded are exact, whatever the
-machine; what is allocated has a band. A figure that fell is a difference as well: written down, the
-gain is on record. Ends with exit code 1 where a figure differs. A workload is a line of
-`workloads.py`.
+Model calls, tokens, scored pairs and embedded texts are exact on every machine; allocated memory
+may vary within a band. A figure that fell is a difference too: writing it down puts the gain on
+record. The exit code is 1 if a figure differs. Each workload is a line of `workloads.py`.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ _RECORD = Path(__file__).parents[2] / "tests" / "counts.txt"
 
 
 def main() -> int:
-    """Count, and compare or write."""
+    """Count, and compare the counts or write them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=WORKLOADS, metavar="NAME", help="these only")
-    parser.add_argument("--write", action="store_true", help="put what is found on record")
-    parser.add_argument("--file", type=Path, default=_RECORD, help="another record")
+    parser.add_argument(
+        "--only", nargs="+", choices=WORKLOADS, metavar="NAME", help="count only these"
+    )
+    parser.add_argument("--write", action="store_true", help="write the counts to the record")
+    parser.add_argument("--file", type=Path, default=_RECORD, help="the file of the record")
     options = parser.parse_args()
     recorded = read(options.file)
     if options.write and options.only and not recorded.of_this_python:
         parser.error(f"{options.file} was written on {recorded.python}: write all of it anew")
 
-    # That references are long, and stores thin, is meant here.
+    # Here, long references and nearly empty stores are intended.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     found = {name: measured(name) for name in options.only or WORKLOADS}

@@ -1,4 +1,4 @@
-"""One workload, run and counted."""
+"""Run one workload, and count what it asks for."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from .workloads import WORKLOADS, Run
 _OURS = str(Path(demur.__file__).parent)
 _KB = 1000
 _RUNS = 2
-"""Runs that count. What other threads allocate meanwhile only adds, so the least is taken."""
+"""The number of runs that count. Other threads can only add to what is allocated, so the smallest
+figure is taken."""
 
 
 def measured(name: str) -> Counts:
     """Return what a workload asks for, and what it allocates.
 
     Raises:
-        ValueError: It asks for something else each time.
+        ValueError: The runs of the workload ask for different things.
     """
-    asyncio.run(WORKLOADS[name](Seen())())  # imports what is imported late, and fills caches
+    asyncio.run(WORKLOADS[name](Seen())())  # does late imports, and fills caches
     runs = [_run(name) for _ in range(_RUNS)]
     least = min(run.allocated for run in runs)
     first, *others = (replace(run, allocated=least) for run in runs)
@@ -41,19 +42,20 @@ def measured(name: str) -> Counts:
 def _run(name: str) -> Counts:
     seen = Seen()
     run = WORKLOADS[name](seen)
-    seen.counts = Counts()  # not what was asked for beforehand
+    seen.counts = Counts()  # the preparation does not count
     allocated = asyncio.run(_allocated(run))
     return replace(seen.counts, allocated=round(allocated / _KB))
 
 
 async def _allocated(run: Run) -> int:
-    """Run it, and return how many bytes the lines of demur allocate, all together.
+    """Run a workload, and return how many bytes the lines of demur allocate in all.
 
-    CPython does not count what was ever allocated. So what is in use is looked at after each line
-    of demur, and what it grew by is added up: what a line frees again by itself is not seen, and
-    what it calls outside of demur counts for it. Only the event loop's thread is looked at.
+    CPython does not count what was ever allocated. After each line of demur, the memory in use is
+    therefore read, and its growth is added up. Memory that a line frees again itself is not seen.
+    Memory that code outside of demur allocates counts for the line that called it. Only the event
+    loop's thread is measured.
     """
-    cell = array("q", [0, 0])  # the sum, and what was in use after the last line
+    cell = array("q", [0, 0])  # the sum, and the memory in use after the last line
 
     def after_line(frame: FrameType, event: str, argument: object) -> Any:
         now, _ = tracemalloc.get_traced_memory()
@@ -68,8 +70,8 @@ async def _allocated(run: Run) -> int:
         return None
 
     gc.collect()
-    gc.freeze()  # else each collection would look at all that was ever imported
-    gc.disable()  # what a collection frees would hide what a line allocates
+    gc.freeze()  # otherwise, each collection would visit everything that was ever imported
+    gc.disable()  # memory that a collection frees would hide what a line allocates
     tracemalloc.start()
     sys.settrace(on_call)
     try:

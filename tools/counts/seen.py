@@ -1,4 +1,4 @@
-"""The models of a workload, which count what they are asked for."""
+"""Provide the models of a workload, which count what they are asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from demur.similarity import NLI
-from support import facts  # the tests', which are no package's
+from support import facts  # the tests' modules, which belong to no package
 from support.fakes import Script, stage_of
 from support.vectors import Told
 
@@ -29,28 +29,28 @@ _ENCODING = "o200k_base"
 
 @dataclass
 class Counts:
-    """What a run asked for, and what it allocated."""
+    """Hold what a run asked for, and what it allocated."""
 
     calls: int = 0
-    """Requests to chat models."""
+    """The number of requests to chat models."""
     prompt: int = 0
-    """Tokens of the messages of these requests, by tiktoken's o200k_base."""
+    """The number of tokens in the messages of these requests, by tiktoken's o200k_base."""
     reply: int = 0
-    """Tokens of the replies."""
+    """The number of tokens in the replies."""
     pairs: int = 0
-    """Pairs of texts that a similarity or a cross-encoder scored."""
+    """The number of pairs of texts that a similarity or a cross-encoder scored."""
     texts: int = 0
-    """Texts that were embedded."""
+    """The number of texts that were embedded."""
     allocated: int = 0
-    """kB that lines of demur allocate: see `measuring`."""
+    """The memory that lines of demur allocate, in kB; see `measuring`."""
 
 
 class Seen:
-    """Makes the models of one run, and hears of all that they are asked."""
+    """Make the models of one run, and count everything that they are asked."""
 
     def __init__(self) -> None:
         self.counts = Counts()
-        self._lock = threading.Lock()  # models are asked in several threads
+        self._lock = threading.Lock()  # models are called from several threads
 
     def add(self, **numbers: int) -> None:
         """Add to the counts of these names."""
@@ -59,11 +59,11 @@ class Seen:
                 setattr(self.counts, name, getattr(self.counts, name) + number)
 
     def model(self, script: Script = facts.judge) -> BaseChatModel:
-        """A chat model that replies as its script says: by default as a judge without mistakes."""
+        """Return a chat model that replies by its script, by default as a perfect judge."""
         return _Model(script=script, add=self.add)
 
     def similarity(self) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
-        """A function that scores pairs."""
+        """Return a function that scores pairs."""
 
         def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:
             self.add(pairs=len(pairs))
@@ -72,15 +72,15 @@ class Seen:
         return alike
 
     def embeddings(self) -> Embeddings:
-        """An embedding model whose vectors are made of a text's letters."""
+        """Return an embedding model whose vectors are made of a text's letters."""
         return _Vectors(self.add)
 
     def encoder(self) -> Any:
-        """A cross-encoder for NLI that supports what is so, and knows nothing of the rest."""
+        """Return a cross-encoder for NLI that supports true claims and no others."""
         return _Encoder(self.add)
 
     def nli(self) -> NLI:
-        """The same, as `SelfCheck` takes it."""
+        """Return the same cross-encoder in the form that `SelfCheck` takes."""
         return NLI(self.encoder())
 
 
@@ -88,7 +88,7 @@ Add = Callable[..., None]
 
 
 class _Model(BaseChatModel):
-    """Keeps nothing of what it is asked."""
+    """Reply by a script, without keeping the requests."""
 
     script: Script = Field(exclude=True)
     add: Add = Field(exclude=True)
@@ -149,7 +149,7 @@ def _tokens(message: BaseMessage) -> int:
 
 @cache
 def _encoding() -> tiktoken.Encoding:
-    """By the table that LlamaIndex ships, since tiktoken would fetch its own.
+    """Return the encoding from the table in LlamaIndex, because tiktoken would download its own.
 
     Raises:
         SystemExit: LlamaIndex is not installed.

@@ -1,4 +1,4 @@
-"""The table of counts: read, written, and compared with what was found."""
+"""Read and write the table of counts, and compare it with new counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .seen import Counts
 
 _FIGURES = tuple(field.name for field in fields(Counts))
 _BAND = 0.1
-"""How far, as a share, what is allocated may be from what is on record; all else is exact."""
+"""The share by which allocated memory may differ from the record. All other figures are exact."""
 _PYTHON = f"CPython {sys.version_info[0]}.{sys.version_info[1]}"
 _HEAD = f"""\
 # What a run of each workload of tools/counts/workloads.py asks for. `python -m tools.counts`
@@ -23,15 +23,15 @@ _WRITTEN_ON = re.compile(r"wrote them: (.+)\.$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Table:
-    """What is on record."""
+    """Hold the counts on record."""
 
     rows: Mapping[str, Counts]
     python: str = _PYTHON
-    """Whose objects are as large as `allocated` says."""
+    """The Python on which `allocated` was measured."""
 
     @property
     def of_this_python(self) -> bool:
-        """Whether what is allocated here can be compared."""
+        """Return whether allocated memory can be compared with this Python's."""
         return self.python == _PYTHON
 
 
@@ -39,7 +39,7 @@ def read(file: Path) -> Table:
     """Read a table.
 
     Raises:
-        ValueError: The file holds something else; the message has the line.
+        ValueError: The file holds something else; the message quotes the line.
     """
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     rows = {}
@@ -58,19 +58,19 @@ def read(file: Path) -> Table:
 
 
 def written(rows: Mapping[str, Counts]) -> str:
-    """The text of a table."""
+    """Return the text of a table."""
     return "\n".join([_HEAD.format(python=_PYTHON), *_aligned(rows), ""])
 
 
 def kept_within_band(found: Counts, recorded: Counts | None) -> Counts:
-    """What was found, with what is on record as allocated where both are alike."""
+    """Return the new counts, but keep the recorded `allocated` if the two are within the band."""
     if recorded is None or _outside(recorded.allocated, found.allocated):
         return found
     return replace(found, allocated=recorded.allocated)
 
 
 def differences(recorded: Table, found: Mapping[str, Counts]) -> list[str]:
-    """Lines that show, side by side, what is not as it is on record; none if all is."""
+    """Return lines that show each figure that differs from the record; none if all are equal."""
     lines = []
     for name, counts in found.items():
         if name not in recorded.rows:

@@ -1,7 +1,8 @@
-"""What is run: each evaluator on one answer, the guard and the handler on one question.
+"""Define the workloads: each evaluator on one answer, the guard and the handler on one question.
 
-Of items 2 and 3 (see the tests' `facts`) everything is known: item 2 is all that is said of it, and
-item 3 is not heavy. A workload is a line in one of the mappings; its name is its row of the table.
+Everything is known about items 2 and 3 (see the tests' `facts`): all statements about item 2 are
+true, and item 3 is not heavy. Each workload is a line in one of the mappings. Its name is its row
+in the table.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from .seen import Seen
 
 Run = Callable[[], Awaitable[Any]]
 Workload = Callable[[Seen], Run]
-"""Makes what is run, with models that count."""
+"""A function that prepares a run, with models that count."""
 
 
 # --- Evaluators ----------------------------------------------------------------------------------
@@ -66,15 +67,15 @@ SAMPLE = Sample(
     metadata={"correct": ["Item 2 is red."], "incorrect": ["Item 2 is blue."]},
 )
 CITING = SAMPLE.model_copy(update={"answer": SAMPLE.answer.replace(".", " [1].")})
-"""With a citation in each of its four sentences."""
+"""The sample with a citation in each of its four sentences."""
 _PAGES = tuple(Document(_PAGE.format(page)) for page in range(30))
 LONG = SAMPLE.model_copy(update={"contexts": _PAGES})
-"""With references that fill several windows of `_WINDOW` tokens."""
+"""The sample with references that fill several windows of `_WINDOW` tokens."""
 _WINDOW = 800
 
 
 def _judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-    """The judge that makes no mistake, who agrees with every corrected answer and no wrong one."""
+    """Judge without mistakes, and agree with every corrected answer and with no wrong answer."""
     if stage != "agreement":
         return facts.judge(stage, messages)
     lines = (line.split(". ", 1) for line in isolated("statements", messages).splitlines())
@@ -82,7 +83,7 @@ def _judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
 
 
 def _neighbors(seen: Seen) -> NeighborStore:
-    """A store that knows two questions about something else."""
+    """Return a store that knows two questions about something else."""
     store = NeighborStore(embedding=seen.embeddings())
     for question in ("Who lit the tower at dawn?", "Who dug the deep well?"):
         store.add(question, ["Ada did.", "Bo did."])
@@ -100,7 +101,7 @@ def _by_cosine(seen: Seen) -> FEWL:
 
 
 def _known(seen: Seen) -> FEWL:
-    """One that was asked the question before."""
+    """Return an evaluator that was asked the question before."""
     fewl = _by_cosine(seen)
     fewl.invoke(SAMPLE.model_copy(update={"answer": "Item 2 is blue."}))
     return fewl
@@ -127,7 +128,10 @@ def _by_nli(seen: Seen) -> RefChecker:
 
 
 def _self_check(method: Any) -> Callable[[Seen], SelfCheck]:
-    """Whose samples all differ: of equal requests at a time only one is made."""
+    """Return a function that makes a SelfCheck whose samples all differ.
+
+    Of equal requests at the same time, only one is made.
+    """
 
     def make(seen: Seen) -> SelfCheck:
         numbers = count(1)
@@ -181,7 +185,8 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
         )
     },
 }
-"""Each is asked about `SAMPLE`. One of a new class needs a line here, or the comparison fails."""
+"""The evaluators, each of which judges `SAMPLE`. A new class needs a line here, or the comparison
+fails."""
 
 
 def _evaluates(make: Callable[[Seen], Runnable[Any, Any]], sample: Sample) -> Workload:
@@ -197,10 +202,10 @@ def _evaluates(make: Callable[[Seen], Runnable[Any, Any]], sample: Sample) -> Wo
 
 
 def _decided(found: Evaluation) -> Evaluation:
-    """The evaluation, unless nothing was decided: a run that fails early costs little.
+    """Return the evaluation if it is determined, because a run that fails early costs little.
 
     Raises:
-        ValueError: It is undetermined.
+        ValueError: The evaluation is undetermined.
     """
     if found.undetermined:
         raise ValueError(f"expected an evaluation that decides, got: {found.error}")
@@ -211,11 +216,11 @@ def _decided(found: Evaluation) -> Evaluation:
 
 _PROMPT = ChatPromptTemplate.from_template("From {context} answer: {question}")
 _RIGHT, _WRONG = 2, 3
-"""Items; the chain says of each that it is red and heavy."""
+"""The numbers of two items. The chain says of each that it is red and heavy."""
 
 
 class _Shelf(BaseRetriever):
-    """Finds something of its own for each query."""
+    """Retrieve a different document for each query."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -224,9 +229,9 @@ class _Shelf(BaseRetriever):
 
 
 def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """The script of the chain's model, which speaks well once it is told what was wrong.
+    """Reply as the chain's model, which answers rightly once it is told what was wrong.
 
-    So it does when it reads what was searched for claims, and when it is to repair an answer.
+    It is told when it reads what was retrieved for failed claims, and when it repairs an answer.
     """
     told = stage == "repair" or "Found for Item" in str(messages[-1].content)
     return facts.answer(_RIGHT) if told else facts.speak(stage, messages)
@@ -282,7 +287,10 @@ def _streams(seen: Seen) -> Run:
 
 
 def _handles(seen: Seen) -> Run:
-    """What it allocates is what it adds to the chain: answers are judged once that has ended."""
+    """Return a run of which only the handler's part in the chain counts as allocated.
+
+    The handler judges the answer after the chain has ended.
+    """
     chain, records = _chain(seen), []
     checker, ended = _refchecker(seen, claims="sentences"), threading.Event()
 

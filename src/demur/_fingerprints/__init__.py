@@ -1,9 +1,12 @@
-"""Texts that tell models, prompts and functions from others, and what differs between two of them.
+"""Make texts that identify models, prompts and functions, and compare two such texts.
 
-What was kept of one must not be taken for another's: scores, thresholds, references' answers. Equal
-texts mean that nothing that is known to matter differs. They hold no credential. A text is a list
-of parts, many of them `name=value`, so that a refusal can name the one that differs; of a value
-that is long, structured or may be secret there is a digest, `#` and twelve hexadecimal digits.
+Scores, thresholds and references' answers that were kept for one model must not be used for
+another. If two texts are equal, nothing that is known to matter differs. The texts hold no
+credentials.
+
+A text is a list of parts, many of them `name=value`, so that a refusal can name the part that
+differs. A value that is long, structured or possibly secret is replaced by a digest: `#` and twelve
+hexadecimal digits.
 """
 
 from demur._fingerprints.comparing import (

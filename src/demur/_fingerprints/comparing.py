@@ -1,4 +1,4 @@
-"""What differs between two sets of fingerprints, by the names of parameters."""
+"""Find what differs between two sets of fingerprints, by the names of parameters."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ _LONGEST = 100
 _MOST_TOLD = 6
 _MOST_KEYS = 3
 _FIRST = "evaluator"
-"""What is told first: between evaluators of two kinds everything differs."""
+"""The key that is reported first, because everything differs between evaluators of two kinds."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not the same in two sets of fingerprints."""
+    """Describe something that differs between two sets of fingerprints."""
 
     what: str
-    """Such as "temperature of model and validator"."""
+    """The name of what differs, such as "temperature of model and validator"."""
     here: str | None
-    """What it is in the first; None where it is not set."""
+    """Its value in the first set; None if it is not set there."""
     there: str | None
-    """What it is in the second."""
+    """Its value in the second set; None if it is not set there."""
 
     @property
     def is_host(self) -> bool:
-        """Whether the two are hosts that models are asked at."""
+        """Return whether both values are hosts of models."""
         return self.what.startswith("host of ") and None not in (self.here, self.there)
 
     def told(self, form: str) -> str:
-        """In words, after a form with `{what}`, `{here}` and `{there}`.
+        """Return the difference in words, by a form with `{what}`, `{here}` and `{there}`.
 
-        Of two digests nothing can be read but that they differ, and so it is said.
+        If both values are digests, the words only say that they differ, because a digest tells
+        nothing else.
         """
         both = (self.here, self.there)
         if all(value is not None and _DIGITS.fullmatch(value) for value in both):
@@ -48,19 +49,19 @@ class Difference:
 
 
 def told(differences: Sequence[Difference], form: str) -> str:
-    """All of them in words, or as many as a message has room for."""
+    """Return the differences in words, up to the number that fits into a message."""
     first = [difference.told(form) for difference in differences[:_MOST_TOLD]]
     more = len(differences) - len(first)
     return "; ".join([*first, *([f"and {more} more"] if more else [])])
 
 
 def differences_between(here: Mapping[str, str], there: Mapping[str, str]) -> list[Difference]:
-    """What differs between two sets of fingerprints; empty only where they are the same."""
+    """Return what differs between two sets of fingerprints; empty only if the sets are equal."""
     differing = [key for key in _in_order({*here, *there}) if here.get(key) != there.get(key)]
     found: dict[tuple[str, str | None, str | None], list[str]] = {}
     for key in differing:
         first, second = _parts(here.get(key)), _parts(there.get(key))
-        if first == second:  # their parts stand in another order, say
+        if first == second:  # for example, the parts have another order
             first, second = ({"": one[key]} if key in one else {} for one in (here, there))
         for name in dict.fromkeys([*first, *second]):
             values = first.get(name), second.get(name)
@@ -70,7 +71,7 @@ def differences_between(here: Mapping[str, str], there: Mapping[str, str]) -> li
 
 
 def flat(fingerprints: Mapping[str, str]) -> dict[str, str]:
-    """The parts of fingerprints, each by what it is called: "temperature of model"."""
+    """Return the parts of fingerprints by their names, such as "temperature of model"."""
     return {
         _label(name, [key]): value
         for key in _in_order(fingerprints)
@@ -79,12 +80,12 @@ def flat(fingerprints: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_hosts(text: str, hosts: Mapping[str, str]) -> str:
-    """A fingerprint in which some hosts are called otherwise."""
+    """Return a fingerprint in which some hosts are replaced."""
     return _HOST.sub(lambda match: f"host={hosts.get(match[1], match[1])}", text)
 
 
 def hosts_in(text: str) -> list[str]:
-    """The hosts that a fingerprint names."""
+    """Return the hosts that a fingerprint names."""
     return _HOST.findall(text)
 
 
@@ -93,7 +94,7 @@ def _in_order(keys: Iterable[str]) -> list[str]:
 
 
 def _parts(text: str | None) -> dict[str, str]:
-    """The parts of a fingerprint by their names; a name that comes again is numbered."""
+    """Return the parts of a fingerprint by name; a name that occurs again gets a number."""
     parts: dict[str, str] = {}
     for part in filter(None, _BETWEEN.split(text or "")):
         match = _PART.fullmatch(part)

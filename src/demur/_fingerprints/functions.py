@@ -1,4 +1,4 @@
-"""What tells functions and prompts from others."""
+"""Make fingerprints of functions and prompts."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
 def digest(value: object) -> str:
-    """Twelve hexadecimal digits that tell a value from others by its `repr`: prompts, say."""
+    """Return twelve hexadecimal digits that identify a value, such as prompts, by its `repr`."""
     return digits(_written(value))
 
 
 def _written(value: object) -> str:
-    return _ADDRESS.sub("", repr(value))  # of a part without a `repr` of its own
+    return _ADDRESS.sub("", repr(value))  # an object without its own `repr` shows its address
 
 
 def prompts_fingerprint(prompts: DataclassInstance, **further: object) -> str:
-    """What tells prompts from others, one by one: "joint=#3f0a..., triplets=#9c1b...".
+    """Return a text that identifies prompts one by one: "joint=#3f0a..., triplets=#9c1b...".
 
     Args:
-        prompts: A dataclass, each of whose fields is a prompt.
-        further: What is shown to the model besides, by name.
+        prompts: A dataclass in which each field is a prompt.
+        further: What else is shown to the model, by name.
     """
     named = {field.name: getattr(prompts, field.name) for field in fields(prompts)} | further
     return ", ".join(f"{name}={marked_digits(_written(value))}" for name, value in named.items())
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str:
-    """What tells a function from others, as far as it can be told: its place, not what it does.
+    """Return a text that identifies a function by its module and name, not by what it does.
 
-    That is its module and name, of a `partial` those of what is called, with digits that tell its
-    arguments, of other objects those of the class. Two functions behind one name, such as lambdas
-    of a module, look the same: give them an attribute `fingerprint`, a text.
+    A `partial` is identified by the function that it calls, with digits for its arguments. An
+    object that is no function is identified by its class. Two functions with the same module and
+    name, such as two lambdas of a module, look the same. Give them an attribute `fingerprint` with
+    a text.
     """
     own = getattr(function, "fingerprint", None)
     if isinstance(own, str) and own:
@@ -50,5 +51,5 @@ def function_fingerprint(function: Callable[..., Any]) -> str:
         called, given = function_fingerprint(function.func), [function.args, function.keywords]
         return f"{called}({digits(as_text(given))})" if any(given) else called
     named = function if hasattr(function, "__qualname__") else type(function)
-    module = getattr(named, "__module__", None)  # some of Python's own methods have none
+    module = getattr(named, "__module__", None)  # some of Python's own methods have no module
     return f"{module}.{named.__qualname__}" if module else named.__qualname__

@@ -1,4 +1,4 @@
-"""What tells models from others: embeddings by their vectors, chat models by their replies."""
+"""Make fingerprints of models: of embeddings by their vectors, of chat models by their replies."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _FIELDS = (
     *("model", "model_name", "model_id", "deployment", "azure_deployment", "repo_id"),
     *("revision", "dimensions", "size"),
 )
-"""What LangChain's embedding classes call the choices that change a vector."""
+"""The fields in which LangChain's embedding classes hold the choices that change a vector."""
 
 
 def fingerprint(embedding: object) -> str:
-    """What tells the vectors of `embedding` from those of other models, as far as it can be told.
+    """Return a text that identifies the model behind `embedding`, as far as its fields do.
 
-    The object's own `fingerprint`, if that is a text, as the embedded MiniLM has of its weights;
-    else its class and the fields by which LangChain's classes name a model. A cache
-    around a model has the model's. Two models behind one class without such a field look the
-    same: give that class an attribute `fingerprint`.
+    The text is the object's own `fingerprint` if it has one; the embedded MiniLM has one of its
+    weights. Otherwise it is the class, with the fields in which LangChain's classes name a model. A
+    cache around a model has the fingerprint of that model. Two models of one class without such a
+    field look the same: give that class an attribute `fingerprint`.
     """
     own = getattr(embedding, "fingerprint", None)
     if isinstance(own, str) and own:
@@ -39,39 +39,41 @@ _ENDPOINTS = (
     *("openai_api_base", "azure_endpoint", "anthropic_api_url", "base_url", "endpoint"),
     *("endpoint_url", "api_base"),
 )
-"""What chat models call the address that they ask."""
+"""The fields in which chat models hold the address of their endpoint."""
 _NAMES = ("model_name", "model")
 _WITHOUT_EFFECT = frozenset(
     (
-        # how a reply comes, and how often it is asked for
+        # how a reply is delivered, and how often a request is repeated
         *("stream", "streaming", "stream_usage", "stream_options", "disable_streaming"),
         *("stream_chunk_timeout", "timeout", "request_timeout", "default_request_timeout"),
         *("max_retries", "rate_limiter", "cache", "verbose", "callbacks"),
-        # all but the first of several replies are left unread
+        # only the first of several replies is read
         "n",
-        # what providers keep for their customers
+        # what providers store for their customers
         *("tags", "metadata", "user", "safety_identifier", "store"),
         *("prompt_cache_key", "prompt_cache_retention"),
     )
 )
-"""Parameters that change no reply. Any other one counts, also one that is not known here."""
+"""The parameters that change no reply. Every other parameter counts, even an unknown one."""
 _PASSED_ON = ("model_kwargs", "additional_kwargs")
-"""Parameters that hold further ones."""
+"""The parameters that hold further parameters."""
 
 
 def model_fingerprint(model: BaseChatModel) -> str:
-    """What tells a chat model's replies from those of others: name, endpoint, parameters.
+    """Return a text that identifies a chat model's replies: its name, endpoint and parameters.
 
-    Such as "ChatOpenAI gpt-4o-mini (host=api.openai.com/v1, seed=1, temperature=0)". Parameters
-    that change no reply, such as `streaming`, are left out, and so are those that are not set. A
-    model with a `fingerprint` of its own, as the local one has of its weights, is told by that
-    instead of by its endpoint. Keys are no part of it. Two models behind one class that tells
-    LangChain of no parameter (`_identifying_params`) look the same.
+    An example is "ChatOpenAI gpt-4o-mini (host=api.openai.com/v1, seed=1, temperature=0)".
+    Parameters that change no reply, such as `streaming`, are left out, and so are parameters that
+    are not set. The text never holds a key.
+
+    If a model has its own `fingerprint`, the text has that in place of the endpoint; the local
+    model has one of its weights. Two models of one class look the same if the class reports no
+    parameters to LangChain (`_identifying_params`).
     """
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
     head = " ".join([type(model).__qualname__, *([_shown_name(str(name))] if name else [])])
     params: object = model._identifying_params
-    if not isinstance(params, Mapping):  # of a class that says it in a way of its own
+    if not isinstance(params, Mapping):  # some classes report them in another form
         params = {"parameters": params}
     own = getattr(model, "fingerprint", None)
     host = _host(model, params)
@@ -86,7 +88,7 @@ def model_fingerprint(model: BaseChatModel) -> str:
 
 
 def endpoint_of(model: BaseChatModel) -> str:
-    """Who is asked: host and path of the model's address; without one, the model's class."""
+    """Return the host and path of the model's address; without an address, the model's class."""
     params: object = model._identifying_params
     return _host(model, params if isinstance(params, Mapping) else {}) or type(model).__qualname__
 
@@ -97,15 +99,15 @@ def _shown_name(name: str) -> str:
 
 
 def _host(model: BaseChatModel, params: Mapping[str, Any]) -> str | None:
-    """Of the address that a model asks, if it tells one."""
-    client = getattr(model, "root_client", None)  # of OpenAI's: it has read the environment
+    """Return the host and path of the address that a model uses, if the model names one."""
+    client = getattr(model, "root_client", None)  # OpenAI's client, which has read the environment
     addresses = [getattr(client, "base_url", None)]
     addresses += [getattr(model, at, None) or params.get(at) for at in _ENDPOINTS]
     return next((host_of(str(address)) for address in addresses if address), None)
 
 
 def _effective(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that may change a reply."""
+    """Return the parameters that may change a reply."""
     kept = {key: value for key, value in params.items() if key not in _WITHOUT_EFFECT}
     for key in _PASSED_ON:
         if isinstance(inner := kept.get(key), Mapping):

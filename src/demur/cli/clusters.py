@@ -1,4 +1,4 @@
-"""How `--ray` finds demur-ray, which demur does not import."""
+"""Find demur-ray for the option `--ray`, because demur does not import it."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ from demur.evaluators import Fitted
 from demur.scoring import Scorer
 
 GROUP = "demur.clusters"
-"""The group of entry points in which demur-ray has its own, `ray`: a function as `Open` has it. It
-raises DemurError where there is no such cluster, or its workers cannot score."""
+"""The group of entry points in which demur-ray registers `ray`, a function of the type `Open`. It
+raises DemurError if there is no such cluster, or if its workers cannot score."""
 
 
 class Cluster(Protocol):
-    """Workers that score."""
+    """Represent workers that score."""
 
     @property
     def scorers(self) -> Mapping[str, Scorer]:
-        """The evaluators, each of which scores on the cluster."""
+        """Return the evaluators by name; each of them scores on the cluster."""
         ...
 
     def prepare(
         self, total: int, questions: Iterable[str], *, progress: Callable[[Fitted], None]
     ) -> Fitted:
-        """Have references asked about so many questions; `progress` is told after each."""
+        """Have references asked about `total` questions, and call `progress` after each one."""
         ...
 
 
 Make = Callable[[], Mapping[str, Scorer]]
 Open = Callable[[str, Make, int, Mapping[str, Scorer]], AbstractContextManager[Cluster]]
-"""From an address, what makes the evaluators in each worker, the answers and the requests to one
-endpoint that may be under way in all workers together, and the evaluators as they are here."""
+"""A function that opens a cluster. Its arguments are the address, the function that makes the
+evaluators in each worker, a limit, and the evaluators of this process. The limit holds for all
+workers together: that many answers, and that many requests to one endpoint, at a time."""
 
 
 @contextmanager
 def on_ray(address: str, method: Method, make: Make, at_once: int, rows: int) -> Iterator[Method]:
-    """A method whose evaluators score on a Ray cluster, for the length of the block.
+    """Yield the method with evaluators that score on a Ray cluster until the block ends.
 
     Args:
-        address: Where the cluster is.
-        method: As it is here.
-        make: Makes its evaluators in each worker.
-        at_once: As `Open` has it.
-        rows: How many there are to be scored.
+        address: The address of the cluster.
+        method: The method with the evaluators of this process.
+        make: A function that makes the evaluators in each worker.
+        at_once: The limit for all workers together, as in `Open`.
+        rows: The number of rows to score.
 
     Raises:
         typer.BadParameter: demur-ray is not installed.

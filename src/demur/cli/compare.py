@@ -1,4 +1,4 @@
-"""`demur compare`: every detector over one labelled set, side by side."""
+"""Run `demur compare`: score one labelled set with every detector, and compare them."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def compare(
     file: Annotated[
         str | None,
         typer.Argument(
-            help="A file of labelled rows, the name of a set of demur-research, or what an earlier "
-            "run wrote."
+            help="A file of labelled rows, the name of a data set of demur-research, or a file of "
+            "findings that an earlier run wrote."
         ),
     ] = None,
     model: Annotated[
@@ -104,30 +104,29 @@ def compare(
         Path | None,
         typer.Option(
             dir_okay=False,
-            help="More labels, which count instead of the rows' own: CSV or JSON lines with the "
-            "fields id and hallucinated.",
+            help="A file of labels that replace the rows' own: CSV or JSON lines with the fields "
+            "id and hallucinated.",
         ),
     ] = None,
     fields: Annotated[
         list[str] | None,
         typer.Option(
             "--field",
-            help="Which field of the rows holds what, such as question=prompt, hallucinated=wrong "
-            "or group=document; may be repeated.",
+            help="The field of the rows that holds a value, such as question=prompt, "
+            "hallucinated=wrong or group=document; may be repeated.",
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Where the publisher's files of a named set are.")
+        Path | None, typer.Option(help="The folder with the publisher's files of a named data set.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Compare this many rows, drawn by their ids.")
+        int | None, typer.Option(min=1, help="Compare only this many rows, drawn by their ids.")
     ] = None,
     limit_expensive: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Ask detectors that take more than three calls an answer about this many rows "
-            "only.",
+            help="Run detectors that make more than three calls an answer on this many rows only.",
         ),
     ] = None,
     out: Annotated[
@@ -136,49 +135,56 @@ def compare(
             "-o",
             "--out",
             dir_okay=False,
-            help="The file of findings. [default: FILE.compare.jsonl]",
+            help="The file for the findings. [default: FILE.compare.jsonl]",
         ),
     ] = None,
     restart: Restart = False,
     retry: Retry = False,
     max_concurrency: MaxConcurrency = None,
     cost: Annotated[
-        str, typer.Option(help="What the Pareto line weighs: tokens, seconds, calls or money.")
+        str, typer.Option(help="The cost of the Pareto line: tokens, seconds, calls or money.")
     ] = "tokens",
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     markdown_file: Annotated[
         Path | None,
         typer.Option(
-            "--markdown", dir_okay=False, help="Write Markdown tables; - prints them instead."
+            "--markdown",
+            dir_okay=False,
+            help="Write the tables as Markdown to this file; - prints them instead.",
         ),
     ] = None,
     csv_file: Annotated[
         Path | None,
         typer.Option(
-            "--csv", dir_okay=False, help="Write CSV with all digits; - prints it instead."
+            "--csv",
+            dir_okay=False,
+            help="Write CSV with all digits to this file; - prints it instead.",
         ),
     ] = None,
     html_file: Annotated[
-        Path | None, typer.Option("--html", dir_okay=False, help="Write a page with the chart.")
+        Path | None,
+        typer.Option("--html", dir_okay=False, help="Write a page with the chart to this file."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the comparison as one line of JSON.")
     ] = False,
 ) -> int:
-    """Compare how well detectors tell hallucinated answers, and at what cost.
+    """Compare how well detectors find hallucinated answers, and at what cost.
 
     Each line of FILE is a row of `demur score` with a label: hallucinated, true or false. Findings
-    are written one by one, and the same command goes on after any end. Given the file of findings,
-    the command prints the figures again without a model. docs/compare.md explains the figures.
+    are written one by one, and after an interruption the same command continues. Given a file of
+    findings, the command prints the figures again without a model. docs/compare.md explains the
+    figures.
 
-    Exit codes: 0 all is determined, 2 something is not, 64 wrong usage or input, 130 interrupted.
+    Exit codes: 0 all is determined, 2 something is undetermined, 64 wrong usage or input, 130
+    interrupted.
     """
     if list_detectors:
         _list()
         return PASSED
     if file is None:
-        raise typer.BadParameter("a file or the name of a set is expected", param_hint="FILE")
+        raise typer.BadParameter("expected a file or the name of a data set", param_hint="FILE")
     if cost not in get_args(Cost):
         expected = ", ".join(get_args(Cost))
         raise typer.BadParameter(f"expected one of {expected}, got {cost!r}", param_hint="--cost")
@@ -269,7 +275,7 @@ def compare(
 
 
 def _chosen(names: Sequence[str] | None) -> list[Detector]:
-    """The detectors that were named, in their own order; all of them without a name."""
+    """Return the detectors that were named, in their own order; all detectors if none was named."""
     for name in names or ():
         if name not in DETECTORS:
             message = unknown("detector", name, DETECTORS, "--list")
@@ -278,7 +284,7 @@ def _chosen(names: Sequence[str] | None) -> list[Detector]:
 
 
 def _no_effect(**given: Any) -> None:
-    """Refuse options that say what to ask, where nothing is asked any more."""
+    """Refuse options for asking models, because the findings are there already."""
     for name, value in given.items():
         if value is not None and value is not False:
             raise typer.BadParameter(
@@ -291,14 +297,14 @@ def _may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
     for page in pages:
         if page is not None and any(one and one.resolve() == page.resolve() for one in read):
             raise typer.BadParameter(
-                terminal.one_line(f"{page} would replace what is read: name another file")
+                terminal.one_line(f"{page} would replace a file that is read: name another file")
             )
 
 
 def _made(
     labelled: Labelled, detectors: Iterable[Detector], model: BaseChatModel, at_once: int | None
 ) -> tuple[dict[str, Evaluator], dict[str, str]]:
-    """The evaluators that the data and the model allow; and the others, each with the reason."""
+    """Return the evaluators that data and model allow, and the reason for each that is left out."""
     policy = policy_of(model, at_once)
     evaluators, left_out = dict[str, Evaluator](), dict[str, str]()
     for one in detectors:

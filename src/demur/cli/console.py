@@ -1,4 +1,4 @@
-"""What the commands have in common: exit codes, where they print, and how."""
+"""Share what all commands need: exit codes, consoles, tables and error messages."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from demur.views import terminal
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 
-# Newer typer carries a copy of click inside, older typer depends on it: its error class is reached
-# through one that both export. BadParameter < UsageError < ClickException.
+# Newer versions of typer contain a copy of click; older ones depend on it. The error class is
+# reached through a class that both export: BadParameter < UsageError < ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 
 _MOST_TOLD = 20
-"""Runs that cannot be read, one by one."""
+"""The number of unreadable runs that are named one by one."""
 
-# Characters that JSON may hold as they are and a terminal may obey.
+# Characters that JSON need not escape, but that may control a terminal.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def run_app(app: typer.Typer, name: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; nothing that goes wrong is raised.
+    """Run a command line and return its exit code. No error is raised.
 
     Args:
         app: The commands.
-        name: What the user calls them.
-        argv: The arguments; those of the process by default.
+        name: The name of the command that the user typed.
+        argv: The arguments; by default those of the process.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -65,29 +65,29 @@ def run_app(app: typer.Typer, name: str, argv: Sequence[str] | None = None) -> i
 
 
 def need_subcommand(context: typer.Context) -> None:
-    """Show what there is, where a group of commands is called without one."""
+    """Show the help and exit if a group of commands is called without a command."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(USAGE)
 
 
 def output() -> Console:
-    """Where results go."""
+    """Return the console for results: standard output."""
     return Console(highlight=False)
 
 
 def errors() -> Console:
-    """Where all else goes."""
+    """Return the console for everything else: standard error."""
     return Console(stderr=True, highlight=False)
 
 
 def complain(message: str) -> None:
-    """Say what went wrong."""
+    """Print what went wrong, to standard error."""
     terminal.say(errors(), "demur:", terminal.harmless(message), style="bold red")
 
 
 def reason(error: Exception) -> str:
-    """What is wrong with an argument, without the frame that pydantic puts around it."""
+    """Return what is wrong with an argument, without the text that pydantic adds around it."""
     details = getattr(error, "errors", None)
     if not callable(details):
         return str(error)
@@ -95,14 +95,14 @@ def reason(error: Exception) -> str:
 
 
 def read_threshold(text: str | None, share: bool = False) -> float | Threshold | None:
-    """What `--threshold` stands for: a number, or the file of a threshold that was calibrated.
+    """Return the value of `--threshold`: a number, or the threshold in a file of `demur calibrate`.
 
     Args:
-        text: As it was given, if it was.
-        share: Whether a number has to be in [0, 1].
+        text: The option's text; None if it was not given.
+        share: Whether a number must be in [0, 1].
 
     Raises:
-        typer.BadParameter: It is neither.
+        typer.BadParameter: The text is neither a valid number nor such a file.
     """
     if text is None:
         return None
@@ -128,13 +128,13 @@ def _threshold_file(name: str) -> Threshold:
 
 
 def escaped(json: str) -> str:
-    """JSON in which what a terminal may obey is written as an escape."""
+    """Return JSON in which characters that may control a terminal are written as escapes."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", json)
 
 
 def line(console: Console, cells: Iterable[str]) -> None:
     """Print cells with tabs between them, for another program."""
-    console.file.write("\t".join(map(terminal.one_line, cells)) + "\n")  # print has no tabs
+    console.file.write("\t".join(map(terminal.one_line, cells)) + "\n")  # rich's print expands tabs
 
 
 def table(
@@ -146,15 +146,15 @@ def table(
     whole: Collection[str] = (),
     padding: int = 1,
 ) -> None:
-    """Print a table on a terminal; lines with tabs in a pipe.
+    """Print a table on a terminal, or lines with tabs in a pipe.
 
     Args:
-        console: Where to.
+        console: The console to print to.
         names: The heads of the first columns, which say what a row is about.
-        figures: The heads of the others.
-        rows: Their cells.
-        whole: Columns that are never wrapped.
-        padding: Blanks behind a column, on a terminal.
+        figures: The heads of the other columns, which are aligned to the right.
+        rows: The cells of each row.
+        whole: The columns that are never wrapped.
+        padding: The number of blanks beside a column, on a terminal.
     """
     if not console.is_terminal:
         for row in [[*names, *figures], *rows]:
@@ -171,7 +171,7 @@ def table(
 
 
 def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
-    """Say which runs of a log cannot be read."""
+    """Print which runs of a log cannot be read, and why."""
     lines = [f"{run.place} is left out: {run.why}" for run in damaged[:_MOST_TOLD]]
     if len(damaged) > _MOST_TOLD:
         rest = len(damaged) - _MOST_TOLD
@@ -182,9 +182,9 @@ def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
 
 @contextlib.contextmanager
 def pipe_may_close() -> Iterator[None]:
-    """Go on when nobody reads the output any more: the exit code is still the verdict's."""
+    """Continue if nobody reads the output any more: the exit code still gives the verdict."""
     try:
         yield
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
+    except (BrokenPipeError, SystemExit):  # rich turns BrokenPipeError into SystemExit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Where the rows of a labelled set come from: a file, or a package that knows the set's name."""
+"""Find the rows of a labelled set: in a file, or in a package that knows the set's name."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from demur.scoring import ScoringError
 from demur.views import terminal
 
 GROUP = "demur.data_sets"
-"""The entry points through which sets are found. Each is a function from a name and a path, or
-None, to the set's rows; it raises LookupError for a name that it does not know, and DemurError or
-ValueError where the set cannot be had."""
+"""The group of entry points in which packages register data sets. Each is a function that takes a
+name, and a path or None, and returns the set's rows. It raises LookupError for a name that it does
+not know, and DemurError or ValueError if the rows cannot be read."""
 
 
 @contextmanager
 def rows_of(file: str, data: Path | None) -> Iterator[tuple[Path, Path]]:
-    """A file of rows, and beside what results are to be put by default.
+    """Yield a file of rows, and the path beside which results are put by default.
 
     Args:
-        file: A file's name, or that of a set.
-        data: Where the publisher's files of the set are, if it was said.
+        file: The name of a file or of a data set.
+        data: The folder with the publisher's files of the set, if it was given.
 
     Raises:
         typer.BadParameter: There is neither such a file nor such a set, or `data` has no effect.
-        ScoringError: The set cannot be had, or the file is none that can be read twice.
+        ScoringError: The set cannot be read, or the file can be read only once.
     """
     path = Path(file)
     if path.exists():
         if data is not None:
             raise typer.BadParameter("it has no effect with a file", param_hint="--data")
-        if not path.is_file():  # a pipe can be read only once
+        if not path.is_file():  # a pipe, for example, can be read only once
             raise ScoringError(f"{file} is no ordinary file: write the rows to one first")
         yield path, path
         return
@@ -62,7 +62,7 @@ def _named(name: str, data: Path | None) -> Iterable[Mapping[str, Any]]:
     for point in points:
         try:
             rows = iter(point.load()(name, data))
-            # A generator raises only when it is asked for the first row.
+            # A generator raises only when its first row is requested.
             return chain([first] if (first := next(rows, None)) is not None else [], rows)
         except LookupError:
             continue

@@ -1,4 +1,4 @@
-"""What a scored data set comes to, as a terminal, a pipe or a program reads it."""
+"""Show the summary of a scored data set on a terminal, in a pipe, or as JSON."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from demur.scoring import Summary
 from demur.views import terminal
 
 Prices = tuple[float, float]
-"""Of a million tokens of prompts, and of replies."""
+"""The price of a million tokens of prompts, and the price of a million tokens of replies."""
 
 
 def spent(usage: Usage, prices: Prices | None) -> str:
-    """What it cost, in words."""
+    """Return what was spent, in words."""
     tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
     return tokens if prices is None else f"{tokens}, cost {usage.price(*prices):,.4f}"
 
 
 def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
-    """The summary as JSON values."""
+    """Return the summary as JSON values."""
     figures = []
     for figure in summary.figures:
         plain = {field.name: getattr(figure, field.name) for field in dataclasses.fields(figure)}

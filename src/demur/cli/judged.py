@@ -1,4 +1,4 @@
-"""The scores that a threshold is chosen from: out of a log, or out of results of `demur score`."""
+"""Read the scores that a threshold is chosen from, out of a log or the results of `demur score`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from demur.views import terminal
 
 @dataclass
 class Held:
-    """What a log holds, or a file of results."""
+    """Hold what a log or a results file contains."""
 
     name: str
-    """What to call it."""
+    """The name that messages use for it."""
     judged: dict[str, dict[str, JudgedAnswer]] = field(default_factory=dict)
-    """By what evaluators are chosen by, and by the answers' ids."""
+    """The judged answers, by the evaluator's name and then by the answer's id."""
     labels: dict[str, bool] = field(default_factory=dict)
-    """By the answers' ids."""
+    """Whether an answer is hallucinated, by its id."""
     same: dict[str, str | None] = field(default_factory=dict)
-    """Of all answers, by their ids: what tells them from others, see `answer_key`."""
+    """The key of each answer, by its id; see `answer_key`. Equal answers have equal keys."""
     unknown: set[str] = field(default_factory=set)
-    """Ids of labels for which there is no answer."""
+    """The ids of labels that belong to no answer."""
     damaged: list[Damaged] = field(default_factory=list)
     cut: str = ""
-    """How to take a part of it."""
+    """Advice on how to take only a part of it."""
 
 
 def read(where: str, labels: Mapping[str, bool] | None) -> Held:
@@ -40,10 +40,10 @@ def read(where: str, labels: Mapping[str, bool] | None) -> Held:
 
     Args:
         where: The file, or the URL of a database.
-        labels: By the answers' ids, whether they are hallucinated.
+        labels: Whether each answer is hallucinated, by the answer's id.
 
     Raises:
-        DemurError: It cannot be read, or is neither.
+        DemurError: It cannot be read, or is neither a log nor results.
     """
     if database_of(where) is None and is_results(Path(where)):
         held = _results(Path(where), labels or {})
@@ -57,7 +57,7 @@ def _results(path: Path, labels: Mapping[str, bool]) -> Held:
     held = Held(str(path), cut="Score all answers with the same settings")
     for result in read_results(path):
         held.same[result.key] = result.same
-        # The last one counts.
+        # The last result of an answer counts.
         held.judged.setdefault(result.evaluator, {})[result.key] = JudgedAnswer(
             (result.evaluation,)
         )
@@ -87,11 +87,11 @@ def _log(where: str, labels: Mapping[str, bool] | None) -> Held:
 
 
 def chosen(held: Held, evaluator: str | None) -> str:
-    """Whose scores are meant: those of the evaluator that is named, or of the only one.
+    """Return the evaluator whose scores are used: the named one, or the only one.
 
     Raises:
-        BadParameter: None is named of several, or one that is not there.
-        DemurError: There is none.
+        BadParameter: There are several evaluators and none is named, or the named one is missing.
+        DemurError: There are no scores.
     """
     known = sorted(held.judged)
     if not known:
@@ -111,25 +111,26 @@ def chosen(held: Held, evaluator: str | None) -> str:
 
 @dataclass(frozen=True)
 class Kept:
-    """The answers that a threshold is chosen from."""
+    """Hold the answers that a threshold is chosen from."""
 
     evaluations: dict[str, Evaluation]
-    """By their ids: those by which a threshold decides, and those that state nothing to check."""
+    """The evaluations by the answers' ids: those that a threshold decides, and those of answers
+    that state nothing to check."""
     left_out: dict[str, int]
-    """How many others there are, by why."""
+    """The number of answers that were left out, by the reason."""
     in_parts: int = 0
-    """How many of those with a score were judged sentence by sentence."""
+    """How many answers with a score were judged sentence by sentence."""
     same: tuple[str | None, ...] = ()
-    """What tells them from others, in their order."""
+    """The keys of the answers, in the order of `evaluations`; see `answer_key`."""
 
     @property
     def silent(self) -> list[str]:
-        """The ids of those that state nothing to check."""
+        """Return the ids of the answers that state nothing to check."""
         return [id for id, evaluation in self.evaluations.items() if evaluation.nothing_to_check]
 
     @property
     def bounded(self) -> int:
-        """How many have claims without a label, and so no score but a lowest one."""
+        """Return how many answers have no score but a lower bound, because claims have no label."""
         return sum(evaluation.score is None for evaluation in self.evaluations.values()) - len(
             self.silent
         )
@@ -139,16 +140,16 @@ _WHYS = ("not judged", "undetermined", "without a score", "unlabelled")
 
 
 def kept(held: Held, name: str, labelled: bool) -> Kept:
-    """The answers by which a threshold of an evaluator is chosen.
+    """Return the answers from which a threshold for an evaluator is chosen.
 
     Args:
-        held: What was read.
-        name: By which `chosen` knows the evaluator.
+        held: The content of the log or of the results.
+        name: The evaluator's name, as `chosen` returns it.
         labelled: Whether answers without a label are left out.
 
     Raises:
-        DemurError: None is left, their scores depend on different things, some passed without a
-            score, or the same answer is labelled both ways.
+        DemurError: No answer is left, the scores depend on different things, some answers passed
+            without a score, or the same answer has both labels.
     """
     judged = held.judged[name]
     if any(answer.namesakes for answer in judged.values()):
@@ -201,7 +202,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
 
 
 def _as_one(judged: JudgedAnswer) -> Evaluation:
-    """What was said of the answer's sentences, as if it were said of the whole."""
+    """Return the evaluations of the answer's sentences as one evaluation of the answer."""
     if len(judged.parts) == 1:
         return judged.parts[0]
     undetermined = judged.finding == "undetermined"
@@ -215,6 +216,6 @@ def _as_one(judged: JudgedAnswer) -> Evaluation:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Numbers in words, without those that are 0."""
+    """Return counts in words, without those that are 0."""
     parts: Iterable[str] = (f"{number:,} {why}" for why, number in counts.items() if number)
     return ", ".join(parts)

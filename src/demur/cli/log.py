@@ -1,4 +1,4 @@
-"""`demur log`: what handlers and guards have recorded."""
+"""Run `demur log`: list, summarise and export what handlers and guards have recorded."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _TIME = (
 )
 
 log = typer.Typer(
-    help="What handlers and guards have recorded. Days and times are UTC. docs/observe.md tells "
-    "more, and how to ask by SQL.",
+    help="List, summarise and export what handlers and guards have recorded. Days and times are "
+    "UTC. docs/observe.md explains the log, and how to query it with SQL.",
     rich_markup_mode=None,
 )
 
@@ -60,15 +60,16 @@ _Where = Annotated[
 ]
 _Evaluator = Annotated[str | None, typer.Option(help="Runs that this evaluator judged.")]
 _Finding = Annotated[
-    str | None, typer.Option(help=f"What an evaluator says: {', '.join(get_args(Finding))}.")
+    str | None, typer.Option(help=f"Runs with this finding: {', '.join(get_args(Finding))}.")
 ]
-_Model = Annotated[str | None, typer.Option(help="Runs that this chat model answered.")]
-_Since = Annotated[str | None, typer.Option(help=f"Runs that ended at this time or later: {_TIME}")]
+_Model = Annotated[str | None, typer.Option(help="Runs in which this chat model answered.")]
+_Since = Annotated[str | None, typer.Option(help=f"Runs that ended at this time or later, {_TIME}")]
 _Until = Annotated[str | None, typer.Option(help="Runs that ended before this time.")]
 _Text = Annotated[
-    str | None, typer.Option(help="Runs with this in the question or the answer, in any case.")
+    str | None,
+    typer.Option(help="Runs with this text in the question or the answer, in upper or lower case."),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON, a run on a line.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON, one run on each line.")]
 
 
 @log.callback(invoke_without_command=True)
@@ -79,7 +80,9 @@ def _group(context: typer.Context) -> None:
 @log.command("list")
 def list_runs(
     where: _Where,
-    last: Annotated[int, typer.Option("-n", "--last", min=0, help="The newest so many runs.")] = 20,
+    last: Annotated[
+        int, typer.Option("-n", "--last", min=0, help="The number of newest runs to list.")
+    ] = 20,
     evaluator: _Evaluator = None,
     finding: _Finding = None,
     model: _Model = None,
@@ -88,10 +91,10 @@ def list_runs(
     text: _Text = None,
     as_json: _Json = False,
 ) -> int:
-    """List the newest runs, the newest last.
+    """List the newest runs; the newest is last.
 
-    With --json each is whole, so that the output is a log again. Exit codes: 0, also if no run is
-    found, 2 the log cannot be read, 64 wrong usage.
+    With --json, each run is printed completely, so that the output is a log again. Exit codes: 0,
+    also if no run is found, 2 the log cannot be read, 64 wrong usage.
     """
     filters = _filters(evaluator, finding, model, since, until, text)
     with _opened(where) as opened:
@@ -107,10 +110,10 @@ def list_runs(
 @log.command()
 def show(
     where: _Where,
-    id: Annotated[str, typer.Argument(metavar="ID", help="How the run's id begins.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The beginning of the run's id.")],
     as_json: _Json = False,
 ) -> int:
-    """Show all of a run: every attempt, every claim with its evidence, and what a guard did."""
+    """Show one run: every attempt, every claim with its evidence, and what a guard did."""
     with _opened(where) as opened:
         record = find(opened, id)
         if as_json:
@@ -124,7 +127,8 @@ def show(
 def summary(
     where: _Where,
     by: Annotated[
-        str | None, typer.Option(help="What to tell apart: evaluator, model, day, with commas.")
+        str | None,
+        typer.Option(help="What to group by: evaluator, model, day, separated by commas."),
     ] = None,
     evaluator: _Evaluator = None,
     finding: _Finding = None,
@@ -134,7 +138,7 @@ def summary(
     text: _Text = None,
     as_json: _Json = False,
 ) -> int:
-    """Tell how often first answers fail, before any recovery of a guard, and what it costs."""
+    """Show how often first answers fail, before any recovery of a guard, and what they cost."""
     filters = _filters(evaluator, finding, model, since, until, text)
     told_apart = _by(by)
     with _opened(where) as opened:
@@ -151,7 +155,9 @@ def summary(
 @log.command("worst")
 def worst_runs(
     where: _Where,
-    most: Annotated[int, typer.Option("-n", "--most", min=1, help="How many.")] = 10,
+    most: Annotated[
+        int, typer.Option("-n", "--most", min=1, help="The number of runs to show.")
+    ] = 10,
     evaluator: _Evaluator = None,
     finding: _Finding = None,
     model: _Model = None,
@@ -160,7 +166,7 @@ def worst_runs(
     text: _Text = None,
     as_json: _Json = False,
 ) -> int:
-    """Show the worst first answers, with what speaks against them."""
+    """Show the worst first answers, with the evidence against them."""
     filters = _filters(evaluator, finding, model, since, until, text)
     with _opened(where) as opened:
         runs = [*_readable(opened, worst(opened, filters, most))]
@@ -176,7 +182,9 @@ def worst_runs(
 @log.command()
 def export(
     where: _Where,
-    out: Annotated[Path, typer.Argument(metavar="OUT.csv", dir_okay=False, help="A new file.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT.csv", dir_okay=False, help="The new file to write.")
+    ],
     evaluator: _Evaluator = None,
     finding: _Finding = None,
     model: _Model = None,
@@ -184,10 +192,10 @@ def export(
     until: _Until = None,
     text: _Text = None,
 ) -> int:
-    """Write a table for spreadsheets, a row for each evaluation.
+    """Write a table for spreadsheets, with a row for each evaluation.
 
-    Texts that a spreadsheet would run (they begin with =, +, -, @, a tab or a line break) have '
-    before them.
+    A spreadsheet would run texts that begin with =, +, -, @, a tab or a line break. Such texts get
+    a ' in front.
     """
     filters = _filters(evaluator, finding, model, since, until, text)
     with _opened(where) as opened:
@@ -195,7 +203,7 @@ def export(
             rows, damaged = export_csv(opened, out, filters)
             say_left_out(opened.name, damaged)
         except FileExistsError as error:
-            message = terminal.one_line(f"{out} is there already: give a new file")
+            message = terminal.one_line(f"{out} exists: name a new file")
             raise typer.BadParameter(message, param_hint="OUT.csv") from error
         except OSError as error:
             raise LogError(f"cannot write {out}: {error.strerror or error}") from error
@@ -247,7 +255,7 @@ def _by(text: str | None) -> tuple[By, ...]:
     known = {str(part): part for part in get_args(By)}
     for part in parts:
         if part not in known:
-            message = f"expected some of {', '.join(known)}, with commas; got {part!r}"
+            message = f"expected some of {', '.join(known)}, separated by commas; got {part!r}"
             raise typer.BadParameter(message, param_hint="--by")
     return tuple(known[part] for part in parts)
 
@@ -257,7 +265,7 @@ def _by(text: str | None) -> tuple[By, ...]:
 
 @contextmanager
 def _opened(where: str) -> Iterator[Log]:
-    with errors().status("reading the log"):  # lines take a while
+    with errors().status("reading the log"):  # a log of JSON lines takes a while
         opened = open_log(where)
     with opened, pipe_may_close():
         say_left_out(opened.name, opened.damaged)
@@ -265,7 +273,7 @@ def _opened(where: str) -> Iterator[Log]:
 
 
 def _readable(opened: Log, entries: Iterable[Record | Damaged]) -> Iterator[Record]:
-    """The runs that can be read; which ones cannot is said at the end."""
+    """Yield the runs that can be read, and name the others at the end."""
     damaged = []
     for entry in entries:
         if isinstance(entry, Record):

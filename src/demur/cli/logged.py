@@ -1,4 +1,4 @@
-"""How a list of runs and what a log comes to look on a terminal, and in a pipe."""
+"""Print a list of runs, or the summary of a log, on a terminal or in a pipe."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from demur.observe.log import By, Group, JudgedAnswer, Totals, database_of, judg
 from demur.views import outcome_look, terminal, verdict_look
 
 _ID = 13
-"""Characters of an id: up to its milliseconds, of one that tells when it was made."""
+"""The number of characters of an id that are shown. They include its milliseconds, if the id
+contains its time."""
 _LONGEST = 400
-"""Of a text that is cut to fit on a line of a terminal anyway."""
+"""The length to which a text is cut, because a line of a terminal shows no more of it."""
 _WIDE = 120
 """From this width on, a list has all columns, and a summary by evaluator is one table."""
 _WIDER = 20
-"""What a summary needs for each further name."""
+"""The width that a summary needs for each further name."""
 
 
 def beside(where: str, suffix: str) -> Path:
-    """The file for what is made of a log: beside its file, or named as its database, here."""
+    """Return the file for what is made of a log.
+
+    It is beside the log's file. For a database, it is in the current folder and has the database's
+    name.
+    """
     if (database := database_of(where)) is not None:
         return Path(re.sub(r"[^\w.-]", "_", database) + suffix)
     return Path(where).with_suffix(suffix)
@@ -147,7 +152,7 @@ def _counted(counts: Any) -> str:
 
 
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:
-    """The summary as JSON values."""
+    """Return the summary as JSON values."""
     groups = []
     for group in totals.groups:
         named = {"day": group.day, "evaluator": group.evaluator, "model": group.model}

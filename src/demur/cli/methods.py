@@ -1,4 +1,4 @@
-"""The methods that `demur score` knows: from what the command line says to evaluators."""
+"""Build the evaluators of `demur score` from the options of the command line."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from demur.scoring import Prepare, Scorer
 from demur.similarity import resolve_similarity
 
 Options = Mapping[str, Any]
-"""What was given on the command line, by the names of the function's arguments."""
+"""The options that were given on the command line, by the names of the function's arguments."""
 Check = Callable[[Sample], str | None]
-"""Says what a sample lacks to be scored, or None."""
+"""A function that returns what a sample lacks to be scored, or None."""
 
 _AT_ONCE = 16
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a data set is scored."""
+    """Describe how a data set is scored."""
 
     evaluators: Mapping[str, Scorer]
-    """By the names that the results give them."""
+    """The evaluators, by their names in the results."""
     settings: Mapping[str, Any]
-    """All that a score depends on, as JSON."""
+    """Everything that a score depends on, as JSON values."""
     prepare: Prepare | None = None
     close: Callable[[], None] = lambda: None
-    """Called at a good end."""
+    """A function that is called when the run ended without an error."""
 
 
 @dataclass(frozen=True)
 class Maker:
-    """How a method is made of options."""
+    """Describe how a method is built from options."""
 
     options: Sequence[str]
-    """Those that it knows."""
+    """The names of the options that the method has."""
     check: Callable[[Options], Check]
-    """What is asked of a sample before the method is made."""
+    """A function that returns the check of samples. It is called before the method is built."""
     make: Callable[[Options, Path], Method]
-    """From the options, and the file of results beside which it may keep things. Raises ValueError
-    or TypeError where an option's value is of no use."""
+    """A function that builds the method from the options and the results file, beside which it may
+    keep data. It raises ValueError or TypeError if the value of an option cannot be used."""
     configurations: Mapping[str, str] = field(default_factory=dict)
-    """What `--config` may name, each with what it means."""
+    """The names that `--config` accepts, each with its meaning."""
 
 
 # -- RefChecker ------------------------------------------------------------------------------------
@@ -95,7 +95,10 @@ def _fewl(options: Options, results: Path) -> Method:
     )
     names = options.get("reference_model", ["local"])
     if len(names) > 1 and "n_answers" in options:
-        raise ValueError("n_answers: of several references each gives one answer; leave it out")
+        raise ValueError(
+            "n_answers has no effect with several references, each of which gives one answer: "
+            "leave it out"
+        )
     models = [resolve_model(name) for name in names]
     generator = options.get("generator")
     counts = {
@@ -127,7 +130,7 @@ def _fewl(options: Options, results: Path) -> Method:
         **{name: _plain(options.get(name)) for name in places},
         "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
     }
-    # One that needs the pairs, if any does: all share the store.
+    # An evaluator that needs pairs asks, if there is one, because all evaluators share the store.
     asker = max(evaluators.values(), key=lambda evaluator: evaluator.needs_pairs)
 
     def prepare(questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
@@ -138,7 +141,7 @@ def _fewl(options: Options, results: Path) -> Method:
 
 
 def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Those that were named, each once; an unknown one is refused."""
+    """Return the names without repeats, and refuse an unknown name."""
     names = [*dict.fromkeys(named)]
     for name in names:
         if name not in known:
@@ -147,9 +150,9 @@ def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _store(options: Options, results: Path, references: Mapping[str, Any]) -> NeighborStore:
-    """The store that was named; else one beside the results, so that no answer is paid for twice.
+    """Return the named store, or a store beside the results, so that no answer is paid twice.
 
-    There each set of references has a collection of its own.
+    In that store, each set of references has its own collection.
     """
     named = {"collection": options.get("neighbors_collection")}
     if "neighbors" not in options:
@@ -220,7 +223,7 @@ def _entity_is_a_name(sample: Sample) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON."""
+    """Return a setting as a JSON value."""
     return value.model_dump(mode="json") if isinstance(value, Threshold) else value
 
 
@@ -245,5 +248,5 @@ METHODS: dict[str, Maker] = {
 
 
 def evaluators_of(method: str, options: Options, results: Path) -> Mapping[str, Scorer]:
-    """The evaluators of a method, as a worker of a cluster makes them."""
+    """Return the evaluators of a method, in a worker of a cluster."""
     return METHODS[method].make(options, results).evaluators

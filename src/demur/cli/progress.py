@@ -1,4 +1,4 @@
-"""How far something is: bars on a terminal, lines in a log."""
+"""Show the progress of a task, with bars on a terminal and with lines in a log."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from demur.cli.console import errors
 from demur.views import terminal
 
 Report = Callable[[str, str, int, int], None]
-"""Is told the task, what there is to say of it now, how much is done, and how much there is."""
+"""A function that is called with the task, a note, the amount that is done, and the total."""
 
 QUIET_SECONDS = 5.0
-"""What is over sooner than that needs no line in a log."""
+"""The number of seconds before the first line. A shorter task prints no line in a log."""
 _LINE_SECONDS = 60.0
 
 
 @contextmanager
 def downloads() -> Iterator[Report]:
-    """Of files, in bytes."""
+    """Yield a function that shows the progress of downloads, in bytes."""
     console = errors()
     if not console.is_terminal:
         yield _download_lines(console)
@@ -43,7 +43,7 @@ def downloads() -> Iterator[Report]:
 
 @contextmanager
 def counts() -> Iterator[Report]:
-    """Of things that are counted."""
+    """Yield a function that shows the progress of items that are counted."""
     console = errors()
     if not console.is_terminal:
         yield _count_lines(console)
@@ -62,7 +62,7 @@ def _bars(console: Console, *columns: ProgressColumn) -> Iterator[Report]:
 
         def move(task: str, note: str, done: int, total: int) -> None:
             text = terminal.one_line(f"{task}, {note}")
-            if task not in tasks:  # what was done before says nothing of the speed
+            if task not in tasks:  # what was done before must not count for the speed
                 tasks[task] = bar.add_task(text, total=total, completed=done)
             bar.update(tasks[task], description=text, completed=done, total=total)
 
@@ -70,7 +70,7 @@ def _bars(console: Console, *columns: ProgressColumn) -> Iterator[Report]:
 
 
 def _download_lines(console: Console) -> Report:
-    """A line for every tenth of the way."""
+    """Return a function that prints a line for every tenth of a download."""
     shown: set[tuple[str, str, int]] = set()
 
     def move(task: str, note: str, done: int, total: int) -> None:
@@ -84,7 +84,7 @@ def _download_lines(console: Console) -> Report:
 
 
 def _count_lines(console: Console) -> Report:
-    """A line for every tenth of the way, and for every minute; none while it is quiet."""
+    """Return a function that prints a line for every tenth and every minute of a long task."""
     begun: dict[str, tuple[float, int]] = {}
     shown: dict[str, tuple[float, int]] = {}
 

@@ -1,4 +1,4 @@
-"""`demur report`: what handlers and guards have recorded, as a page to look at."""
+"""Run `demur report`: write a page that shows what handlers and guards have recorded."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def report(
             "--out",
             dir_okay=False,
             readable=False,
-            help="The page. [default: LOG with the suffix .html]",
+            help="The file for the page. [default: LOG with the suffix .html]",
         ),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
             dir_okay=False,
-            help="Which first answers are hallucinated: CSV or JSON lines with the fields id "
-            "(or run) and hallucinated. [default: the runs' metadata]",
+            help="A file that says which first answers are hallucinated: CSV or JSON lines with "
+            "the fields id (or run) and hallucinated. [default: the runs' metadata]",
         ),
     ] = None,
     last: Annotated[
@@ -49,32 +49,37 @@ def report(
             "-n",
             "--last",
             min=1,
-            help=f"The newest so many runs. [default: all, of which the newest {MOST:,} are shown]",
+            help="The number of newest runs to use. [default: all; the newest "
+            f"{MOST:,} are shown with their answers]",
         ),
     ] = None,
     threshold: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="A file of `demur calibrate`: a threshold to mark."),
+        typer.Option(
+            dir_okay=False, help="A file that `demur calibrate` wrote, whose threshold is marked."
+        ),
     ] = None,
     price_in: PriceIn = None,
     price_out: PriceOut = None,
-    title: Annotated[str | None, typer.Option(help="The page's.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a page that is there.")] = False,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a page that exists.")] = False,
 ) -> int:
     """Write a page that shows the runs in a log: figures, thresholds, and every answer.
 
-    Quality and cost are of all runs, thresholds and answers of the newest. The page needs no
-    network. It holds the texts of the log: questions, answers and references.
+    Quality and cost cover all runs; thresholds and answers cover the newest. The page needs no
+    network. It contains the texts of the log: questions, answers and references.
 
-    Exit codes: 0, also if the log is empty, 2 the log cannot be read or the page not be written,
+    Exit codes: 0, also if the log is empty, 2 the log cannot be read or the page cannot be written,
     64 wrong usage, 130 interrupted.
     """
     prices = read_prices(price_in, price_out)
     if out is None and not Path(log).name:
         raise LogError(f"cannot read {log}: it is a folder")
     page = beside(log, ".html") if out is None else out
-    if os.path.exists(page) and not force:  # Path.exists raises where it may not look
-        message = terminal.one_line(f"{page} is there already: --force replaces it")
+    if os.path.exists(page) and not force:  # Path.exists raises where access is denied
+        message = terminal.one_line(
+            f"{page} exists: replace it with --force, or name another file with -o"
+        )
         raise typer.BadParameter(message, param_hint="-o")
     for path in (labels, threshold):
         if path is not None and path.resolve() == page.resolve():
@@ -99,8 +104,8 @@ def report(
     with pipe_may_close():
         say_left_out(opened.name, written.damaged)
         if written.unknown:
-            unknown = plural(written.unknown, "label is", "labels are")
-            terminal.say(errors(), f"{unknown} of runs that are not in it")
+            unknown = plural(written.unknown, "label belongs", "labels belong")
+            terminal.say(errors(), f"{unknown} to runs that are not in the log")
         runs, changes = plural(written.rows, "run"), "(--last changes that)"
         if last is not None and written.runs > last:
             runs = f"the newest {written.rows:,} of {written.runs:,} runs {changes}"

@@ -1,4 +1,4 @@
-"""What `demur score` and `demur compare` have in common: options, and how a run is told."""
+"""Share what `demur score` and `demur compare` need: options, and the messages of a run."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from demur.views import terminal
 ROWS_AT_ONCE = 16
 
 Restart: TypeAlias = Annotated[
-    bool, typer.Option("--restart", help="Begin anew; findings that are there are put aside.")
+    bool, typer.Option("--restart", help="Start over; the earlier file is kept under another name.")
 ]
 Retry: TypeAlias = Annotated[
-    bool, typer.Option("--retry", help="Ask again about what was left undetermined.")
+    bool, typer.Option("--retry", help="Score undetermined answers again.")
 ]
 MaxConcurrency: TypeAlias = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Rows at a time, and calls to one model at a time. [default: 16 rows, and as many "
-        "calls as fit the model]",
+        help="The number of rows at a time, and of calls to one model at a time. [default: 16 "
+        "rows, and as many calls as fit the model]",
     ),
 ]
 PriceIn: TypeAlias = Annotated[
-    float | None, typer.Option(min=0, help="Price of a million tokens that models read.")
+    float | None, typer.Option(min=0, help="The price of a million tokens that models read.")
 ]
 PriceOut: TypeAlias = Annotated[
-    float | None, typer.Option(min=0, help="Price of a million tokens that models write.")
+    float | None, typer.Option(min=0, help="The price of a million tokens that models write.")
 ]
 
 
 def read_prices(price_in: float | None, price_out: float | None) -> Prices | None:
-    """The prices that were given, if they were.
+    """Return the two prices, or None if neither was given.
 
     Raises:
-        typer.BadParameter: One is missing, or is not a finite number.
+        typer.BadParameter: One price is missing, or is not a finite number.
     """
     if price_in is None and price_out is None:
         return None
     if price_in is None or price_out is None:
-        raise typer.BadParameter("--price-in and --price-out are given together")
+        raise typer.BadParameter("--price-in and --price-out are given together: one is missing")
     for option, price in (("--price-in", price_in), ("--price-out", price_out)):
         if not math.isfinite(price):
             raise typer.BadParameter(f"expected a number, got {price}", param_hint=option)
@@ -62,12 +62,12 @@ def read_prices(price_in: float | None, price_out: float | None) -> Prices | Non
 
 
 def policy_of(model: BaseChatModel, at_once: int | None) -> CallPolicy | None:
-    """The model's own policy with another number of calls at a time, if one was given."""
+    """Return the model's own policy with `at_once` calls at a time; None if no number is given."""
     return None if at_once is None else replace(policy_for(model, None), max_concurrency=at_once)
 
 
 def unknown(what: str, name: str, known: Iterable[str], lists: str) -> str:
-    """What to say of a name that is not known: which ones are close, and which option lists all."""
+    """Return the message for an unknown name: close names, and the option that lists all names."""
     close = difflib.get_close_matches(name, known, 3)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return terminal.one_line(f"unknown {what} {name!r}: {hint}{lists} lists them")
@@ -87,23 +87,23 @@ def usable(option: str | None = None) -> Iterator[None]:
 def carry_out(
     run: Run, task: str, prices: Prices | None, first: Callable[[Report], None] | None = None
 ) -> bool:
-    """Score what is missing, and show how far the run is.
+    """Score what is missing, and show the progress of the run.
 
     Args:
         run: The run.
-        task: What it is called while it goes on.
-        prices: For the cost so far.
-        first: What comes before it, unless all is done.
+        task: The name of the task, for the progress.
+        prices: The prices, for the cost so far.
+        first: A function that is called first, unless everything is done.
 
     Returns:
-        False after an interrupt, else True.
+        False after an interrupt, otherwise True.
     """
     results, path = run.results, terminal.one_line(str(run.results.path))
     if results.aside:
         aside = terminal.one_line(str(results.aside))
         terminal.say(errors(), f"the earlier results are in {aside}")
     if results.cut:
-        cut = f"{path} ended in a line that was not whole: {results.cut} bytes cut"
+        cut = f"{path} ended in a torn line: {results.cut} bytes were removed"
         terminal.say(errors(), cut)
 
     def tell(now: Progress) -> None:

@@ -1,4 +1,4 @@
-"""`demur score`: a data set of answers, from a file of JSON lines to another."""
+"""Run `demur score`: score a data set of answers, from one file of JSON lines to another."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def score(
     file: Annotated[
         str | None, typer.Argument(help="A file of JSON lines, or - for standard input.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "fewl",
+    method: Annotated[str, typer.Option(help=f"The method: one of {', '.join(METHODS)}.")] = "fewl",
     config: Annotated[
         list[str] | None,
         typer.Option(help="A configuration of the method; may be repeated. See --list-configs."),
@@ -73,53 +73,65 @@ def score(
     reference_model: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"fewl: who answers the questions, {_MODEL}. May be repeated: one gives several "
-            "answers, several give one each."
+            help=f"fewl: the model that answers the questions, {_MODEL}. May be repeated: one "
+            "model gives several answers, several models give one each."
         ),
     ] = None,
     generator: Annotated[
-        str | None, typer.Option(help="fewl: who writes wrong and corrected answers.")
+        str | None, typer.Option(help="fewl: the model that writes wrong and corrected answers.")
     ] = None,
     similarity: Annotated[
-        str | None, typer.Option(help="fewl: how alike two texts are, such as cosine or hhem.")
+        str | None, typer.Option(help="fewl: the similarity of two texts, such as cosine or hhem.")
     ] = None,
     premise: Annotated[
         str | None,
-        typer.Option(help="fewl: answer or reference, which of two texts implies the other."),
+        typer.Option(
+            help="fewl: the text that is the premise of the similarity, answer or reference."
+        ),
     ] = None,
     neighbors: Annotated[
         str | None,
-        typer.Option(help="fewl: the folder or URL of the Chroma that keeps what was answered."),
+        typer.Option(
+            help="fewl: the folder or URL of the Chroma that keeps the references' answers."
+        ),
     ] = None,
     neighbors_collection: Annotated[
-        str | None, typer.Option(help="fewl: the collection there.")
+        str | None, typer.Option(help="fewl: the collection in that Chroma.")
     ] = None,
     n_answers: Annotated[
-        int | None, typer.Option(min=1, help="fewl: answers of a single reference.")
+        int | None,
+        typer.Option(min=1, help="fewl: the number of answers of a single reference model."),
     ] = None,
     n_wrong: Annotated[
-        int | None, typer.Option(min=1, help="fewl: pairs of wrong and corrected answers.")
+        int | None,
+        typer.Option(min=1, help="fewl: the number of pairs of wrong and corrected answers."),
     ] = None,
     k_neighbors: Annotated[
-        int | None, typer.Option(min=0, help="fewl: neighbours of a question.")
+        int | None, typer.Option(min=0, help="fewl: the number of neighbours of a question.")
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help=f"refchecker, reverse-validation: who reads, {_MODEL}. [default: local]"),
+        typer.Option(help=f"refchecker, reverse-validation: the judge, {_MODEL}. [default: local]"),
     ] = None,
     validator: Annotated[
         str | None,
-        typer.Option(help="reverse-validation: who answers the queries. [default: the model]"),
+        typer.Option(
+            help="reverse-validation: the model that answers the queries. [default: as --model]"
+        ),
     ] = None,
     matcher: Annotated[
         str | None, typer.Option(help="reverse-validation: how names are matched.")
     ] = None,
-    checker: Annotated[str | None, typer.Option(help="refchecker: as demur check has it.")] = None,
+    checker: Annotated[
+        str | None, typer.Option(help="refchecker: how claims are checked, as in demur check.")
+    ] = None,
     claims: Annotated[
-        str | None, typer.Option(help="refchecker: sentences, triplets or statements.")
+        str | None,
+        typer.Option(help="refchecker: the parts to check: sentences, triplets or statements."),
     ] = None,
     aggregation: Annotated[
-        str | None, typer.Option(help="refchecker: strict, soft or major.")
+        str | None,
+        typer.Option(help="refchecker: how labels become the verdict: strict, soft or major."),
     ] = None,
     threshold: Annotated[
         str | None,
@@ -132,15 +144,20 @@ def score(
         list[str] | None,
         typer.Option(
             "--field",
-            help="Where the rows hold what, such as question=prompt, answers=good,bad or "
-            "metadata.correct=best_answers; may be repeated.",
+            help="The field of the rows that holds a value, such as question=prompt, "
+            "answers=good,bad or metadata.correct=best_answers; may be repeated.",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Score the first rows only.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Score only this many rows, the first ones.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", dir_okay=False, help="The results. [default: FILE.scores.jsonl]"
+            "-o",
+            "--out",
+            dir_okay=False,
+            help="The file for the results. [default: FILE.scores.jsonl]",
         ),
     ] = None,
     restart: Restart = False,
@@ -151,7 +168,7 @@ def score(
         typer.Option(
             metavar="ADDRESS",
             help="Score on a Ray cluster: auto, HOST:PORT, ray://HOST:PORT, or local for one on "
-            "this machine. --max-concurrency is then of all its workers together. Needs demur-ray.",
+            "this machine. --max-concurrency then holds for all workers together. Needs demur-ray.",
         ),
     ] = None,
     price_in: PriceIn = None,
@@ -160,13 +177,14 @@ def score(
         bool, typer.Option("--json", help="Print the summary as one line of JSON.")
     ] = False,
 ) -> int:
-    """Score a data set of answers, and go on where an earlier run was stopped.
+    """Score a data set of answers, and continue where an earlier run stopped.
 
-    Each line of FILE is an object with a question and an answer, or with several answers that have
-    names. Findings are written one by one: the same command goes on after any end. docs/score.md
+    Each line of FILE is an object with a question and an answer, or with several named answers.
+    Results are written one by one, so the same command continues after any end. docs/score.md
     describes both files.
 
-    Exit codes: 0 all is determined, 2 something is not, 64 wrong usage or input, 130 interrupted.
+    Exit codes: 0 all is determined, 2 something is undetermined, 64 wrong usage or input, 130
+    interrupted.
     """
     maker = METHODS.get(method)
     if maker is None:
@@ -179,7 +197,7 @@ def score(
                 typer.echo(f"{name}: {line}")
         return PASSED
     if file is None:
-        raise typer.BadParameter("a file is expected, or - for standard input", param_hint="FILE")
+        raise typer.BadParameter("expected a file, or - for standard input", param_hint="FILE")
     of_method = {
         "config": config or None,
         "reference_model": reference_model or None,
@@ -249,7 +267,7 @@ def score(
 
 
 def _known(maker: Maker, method: str, options: Iterable[str]) -> None:
-    """Refuse an option that the method does not know, instead of ignoring it."""
+    """Refuse an option that the method does not have, instead of ignoring it."""
     for name in options:
         if name not in maker.options:
             option = "--" + name.replace("_", "-")
@@ -258,13 +276,16 @@ def _known(maker: Maker, method: str, options: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
-    """The input, what to call it, and the file of results. Standard input is read to its end."""
+    """Yield the input file, its name for messages, and the results file.
+
+    Standard input is read to its end and kept in a temporary file.
+    """
     if file != "-":
         path = Path(file)
         yield path, file, out or path.with_name(f"{path.stem}.scores.jsonl")
         return
     if out is None:
-        raise typer.BadParameter("standard input has no name to call results by: give -o")
+        raise typer.BadParameter("results of standard input need a file: name one with -o")
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
         path = Path(folder) / "rows.jsonl"
         with path.open("wb") as spooled:
@@ -273,7 +294,7 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
 
 
 def _prepare(run: Run, ask: Prepare, prices: Prices | None, report: Report) -> None:
-    """Have the references asked about all questions, and show how far that is."""
+    """Have the references asked about all questions, and show the progress."""
 
     def show(now: Fitted) -> None:
         failed = f"{len(now.failed):,} failed, " if now.failed else ""

@@ -1,1 +1,1 @@
-"""`demur demo`: a retrieval chain over the standard library's documentation, guarded."""
+"""Run `demur demo`: a guarded retrieval chain over the standard library's documentation."""

@@ -1,4 +1,4 @@
-"""The chain of the demonstration, as anyone would write it with LangChain, and its guard."""
+"""Build the chain of the demonstration, as you would write it with LangChain, and its guard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnablePassthrough
 from demur import Cite, Guard, RefChecker, Repair, Retrieve, widen
 
 LONGEST_ANSWER = 60
-"""Tokens of an answer."""
+"""The maximal number of tokens of an answer."""
 
 PROMPT = ChatPromptTemplate.from_messages(
     [
@@ -29,22 +29,22 @@ PROMPT = ChatPromptTemplate.from_messages(
 
 
 def rag_chain(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[str, str]:
-    """Retrieval-augmented generation, from a question to an answer."""
+    """Return a chain for retrieval-augmented generation, from a question to an answer."""
     found = {"context": retriever | joined, "question": RunnablePassthrough()}
     return found | PROMPT | model.bind(max_tokens=LONGEST_ANSWER) | StrOutputParser()
 
 
 def joined(documents: Sequence[Document]) -> str:
-    """The passages as one text."""
+    """Return the passages as one text."""
     return "\n\n".join(document.page_content for document in documents)
 
 
 def guarded(model: BaseChatModel, retriever: BaseRetriever) -> Guard[str, str]:
-    """The chain with each answer checked.
+    """Return the chain with a guard that checks each answer.
 
-    For claims that are not in the passages the chain's retriever is asked, and the chain answers
-    again; where a passage contradicts a claim, the model answers again with the passage quoted. An
-    answer that passes shows the passage that it rests on.
+    If a claim is not in the passages, the chain's retriever searches again, and the chain answers
+    again. If a passage contradicts a claim, the model answers again with that passage quoted. An
+    answer that passes shows the passages that support it.
     """
     wide = widen(retriever, factor=1)
     policy = {"neutral": Retrieve(wide), "any": Repair(model)}

@@ -1,4 +1,4 @@
-"""What the chain of the demonstration reads: the documentation of Python's standard library."""
+"""Read the standard library's documentation, in which the demonstration's chain searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from demur._text import windows
 from demur.errors import DemurError
 
 LONGEST = 100
-"""Tokens of a passage: the local model reads slowly, and small models lose track in long texts."""
+"""The maximal number of tokens of a passage. The local model reads slowly, and small models lose
+track in long texts."""
 
 MODULES = (
     *("argparse", "base64", "bisect", "calendar", "collections", "configparser", "contextlib"),
@@ -30,18 +31,18 @@ MODULES = (
 
 
 def passages(modules: Iterable[str] = MODULES) -> list[Document]:
-    """The documentation strings of the modules' functions and classes, in passages.
+    """Return the documentation strings of the modules' functions and classes, cut into passages.
 
-    Each passage begins with the full name and says it in its metadata; its id is a hash of it. A
-    module that this Python lacks has none.
+    Each passage begins with the full name, which is also in its metadata. Its id is a hash of the
+    passage. A module that this Python lacks is left out.
 
     Raises:
-        DemurError: There are none at all, as in a Python that runs without documentation strings.
+        DemurError: There are no passages, because this Python runs without documentation strings.
     """
     documented: dict[str, str] = {}
     for name in modules:
         for title, text in _documented(name):
-            documented.setdefault(text, title)  # os.path.join is posixpath.join
+            documented.setdefault(text, title)  # two names of one function have the same text
     documents = [
         _passage(title, text[start:end])
         for text, title in documented.items()
@@ -63,7 +64,7 @@ def _documented(name: str) -> Iterator[tuple[str, str]]:
     for member in _public(module):
         thing = getattr(module, member, None)
         if inspect.isroutine(thing) or inspect.isclass(thing):
-            # A class's own: one that has none would give its base's.
+            # Only a class's own string counts; `__doc__` may be inherited from a base class.
             text = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
             if isinstance(text, str) and (kept := prose(inspect.cleandoc(text))):
                 yield f"{name}.{member}", kept
@@ -75,7 +76,7 @@ def _public(module: ModuleType) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """The paragraphs of a documentation string that are no session at the prompt."""
+    """Return a documentation string without the paragraphs that are sessions at the prompt."""
     return "\n\n".join(
         paragraph for paragraph in text.split("\n\n") if not paragraph.lstrip().startswith(">>>")
     )

@@ -1,4 +1,4 @@
-"""Where the chain of the demonstration looks: an embedded Chroma beside the models' files."""
+"""Keep the passages of the demonstration in an embedded Chroma, beside the models' files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_chroma import Chroma
 
 _AT_ONCE = 256
-"""Passages between two reports, and what an interrupt loses at most."""
+"""The number of passages between two reports. An interrupt loses at most this many."""
 
 
 def open_index(
@@ -26,16 +26,18 @@ def open_index(
     folder: Path,
     report: Callable[[int, int], None],
 ) -> Chroma:
-    """The passages, searchable by their vectors: what `folder` lacks of them is computed.
+    """Return the passages in an index; vectors that `folder` lacks are computed.
 
-    Other passages, as another Python has, and other embeddings have collections of their own.
+    Other passages, from another Python for example, and other embeddings have their own
+    collections.
 
     Args:
-        passages: What to search, each with an id.
-        embeddings: What computes the vectors.
-        model: What tells those embeddings from all others, such as a hash of their weights.
-        folder: Where they are kept.
-        report: Told how many of the passages are done while vectors are computed.
+        passages: The passages to search, each with an id.
+        embeddings: The embeddings that compute the vectors.
+        model: A text that identifies the embeddings, such as a hash of their weights.
+        folder: The folder of the index.
+        report: A function that is called with the number of finished passages and the number of all
+            passages, while vectors are computed.
 
     Raises:
         MissingExtraError: Chroma is not installed.
@@ -56,9 +58,10 @@ def open_index(
         for start in range(0, len(lacking), _AT_ONCE):
             report(len(passages) - len(lacking) + start, len(passages))
             index.add_documents(lacking[start : start + _AT_ONCE])
-    except Exception as error:  # of Chroma, SQLite or the disk, without a base in common
+    except Exception as error:  # errors of Chroma, SQLite and the disk have no common base class
         raise DemurError(
-            f"the index in {folder} cannot be used: {error}. Delete the folder to have it made anew"
+            f"the index in {folder} cannot be used: {error}. Delete the folder: the next run "
+            "makes it again"
         ) from error
     if lacking:
         report(len(passages), len(passages))

@@ -1,4 +1,4 @@
-"""The demonstration: real questions to a guarded chain, and all that the guard did about them."""
+"""Run the demonstration: ask a guarded chain real questions, and show what the guard does."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ QUESTIONS = (
     "Does textwrap.dedent remove all leading whitespace?",
     "Does copy.copy copy nested objects too?",
 )
-"""What a programmer asks. A small model answers the second too boldly, which a judge of its size
-may not see, and the third against the passages."""
+"""The questions, as a programmer would ask them. A small model answers the second too boldly, which
+a judge of its size may miss. It answers the third against the passages."""
 
 RETRIEVED = 2
-"""Passages for a question, and, in another try, for each claim that failed: a small model reads
-slowly."""
+"""The number of passages for a question, and for each failed claim when the chain answers again. It
+is small because a small model reads slowly."""
 
 
 def play(
@@ -49,15 +49,15 @@ def play(
     embeddings: Embeddings | None = None,
     questions: Sequence[str] = QUESTIONS,
 ) -> None:
-    """Run the demonstration, showing each question as soon as its answer was checked.
+    """Run the demonstration, and show each question as soon as its answer has been checked.
 
     Args:
-        console: Where it is shown.
-        model: Answers, and checks.
-        traces: The file for the traces, as JSON; None for a new one in the user's state folder. A
+        console: The console to print to.
+        model: The model that answers, and that checks the answers.
+        traces: The file for the traces, as JSON; None for a new file in the user's state folder. A
             report is written beside it.
-        embeddings: For the search; None for `MiniLM`.
-        questions: What is asked.
+        embeddings: The embeddings for the search; None for `MiniLM`.
+        questions: The questions to ask.
 
     Raises:
         DemurError: The model gave no answer, something is not installed, or a file cannot be used.
@@ -65,7 +65,7 @@ def play(
     started = time.monotonic()
     retriever = open_retriever(console, embeddings or MiniLM())
     path = traces or _new_file()
-    save(path, [])  # what cannot be written shows now, not in two minutes
+    save(path, [])  # a file that cannot be written fails now, not in two minutes
     guard = guarded(model, retriever)
     terminal.say(
         console,
@@ -87,7 +87,7 @@ def play(
 
 
 def open_retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
-    """What the chain of the demonstration searches; what is still to be indexed is told."""
+    """Return the retriever of the demonstration's chain, and show the progress of its indexing."""
     documents = passages()
     with console.status("opening the index") as status:
 
@@ -109,7 +109,7 @@ def _ask(guard: Guard[str, str], question: str) -> Guarded[str]:
         return guard.with_trace().invoke(question)
     except DemurError:
         raise
-    except Exception as error:  # the model's own: a guard lets a chain's errors through
+    except Exception as error:  # the model's own error: a guard lets a chain's errors through
         raise ModelCallError(f"The model gave no answer: {describe(error)}") from error
 
 
@@ -156,19 +156,19 @@ def _show_summary(console: Console, traces: Sequence[Trace], seconds: float) -> 
 
 
 def _new_file() -> Path:
-    import platformdirs  # comes with the extra that the index needs
+    import platformdirs  # it is in the extra that the index needs
 
     name = f"demo-{datetime.now():%Y%m%d-%H%M%S}.json"
     return Path(platformdirs.user_state_dir("demur")) / name
 
 
 def _report(traces: Path) -> Path:
-    """A page about the traces, beside them."""
+    """Write a page about the traces beside them, and return its path."""
     path = traces.with_suffix(".html")
     try:
         with open_log(traces) as log:
             write_report(log, path, title="demur demo")
-    except (OSError, ValueError) as error:  # of the second kind: a place for no file
+    except (OSError, ValueError) as error:  # a path that no file can have is a ValueError
         why = getattr(error, "strerror", None) or error
         raise DemurError(f"the report cannot be written to {path}: {why}") from error
     return path

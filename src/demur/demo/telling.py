@@ -1,4 +1,4 @@
-"""What a guard did, in words: plain functions of its traces."""
+"""Describe in words what a guard did, from its traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRONG = {
 
 
 def action(last: Attempt, following: Attempt) -> str:
-    """What was wrong with an answer that failed, and what the guard did about it."""
+    """Return what was wrong with an answer that failed, and what the guard did about it."""
     failures = following.feedback.failures if following.feedback else ()
     wrong = [_WRONG[failure] for failure in failures if failure in _WRONG]
     known = {document.page_content for document in last.contexts}
@@ -30,12 +30,12 @@ def action(last: Attempt, following: Attempt) -> str:
 
 
 def ending(trace: Trace) -> str:
-    """How a guarded call ended, and why."""
+    """Return how a guarded call ended, and why."""
     return f"{outcome_look(trace.outcome).word}: {trace.reason}"
 
 
 def tally(traces: Sequence[Trace]) -> str:
-    """How many guarded calls ended in which way, and what was done about answers that failed."""
+    """Return how many guarded calls ended in which way, and how often each recovery was used."""
     outcomes = Counter(trace.outcome.replace("_", " ") for trace in traces)
     tries = Counter(
         attempt.recovery for trace in traces for attempt in trace.attempts if attempt.recovery

@@ -1,4 +1,4 @@
-"""Data sets of answers, scored: rows in, lines of results out, resumable at any point."""
+"""Score data sets of answers: read rows, write results line by line, and resume at any point."""
 
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Note as Note
@@ -13,7 +13,7 @@ from demur.scoring.scorers import Scorer
 from demur.scoring.scorers import Scorers as Scorers
 from demur.scoring.summary import Above, Figures, Summary, summarise
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # the other names serve other rooms, and may change
     "Above",
     "Data",
     "Figures",

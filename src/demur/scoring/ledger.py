@@ -1,4 +1,4 @@
-"""What is to be scored and what was found, as numbers, in a database that memory does not hold."""
+"""Keep what is to be scored and what was found in a database that need not fit into memory."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ where key = ? and not exists (select 1 from found where key = answers.key and ev
 
 
 class Ledger:
-    """The answers of a data set and the figures of their evaluations.
+    """Hold the answers of a data set and the figures of their evaluations.
 
-    It is a temporary SQLite database, which goes to the disk by itself as it grows, so that a data
-    set may have more rows than memory would hold keys. It lasts as long as the process; what is to
-    stay is in the results' file. For one thread.
+    The ledger is a temporary SQLite database, which SQLite moves to the disk as it grows. A data
+    set may therefore have more rows than memory can hold keys. The ledger lasts as long as the
+    process; the results file keeps what is to stay. Use it in one thread only.
     """
 
     def __init__(self, word: str = "line") -> None:
-        """`word` is what messages call a row."""
+        """Create an empty ledger. `word` is what messages call a row."""
         self._word = word
         self._database = sqlite3.connect("")
         self._database.executescript(_TABLES)
 
     def add(self, row: Row) -> None:
-        """Take in the answers of a row.
+        """Add the answers of a row.
 
         Raises:
-            ValueError: One has the key of another.
+            ValueError: An answer has the same key as another answer.
         """
         for place, name in enumerate(row.samples):
             key = row.key(name)
@@ -67,10 +67,11 @@ class Ledger:
                 ) from None
 
     def note(self, key: str, evaluator: str, evaluation: Evaluation) -> bool:
-        """Take in what was found.
+        """Record the evaluation of an answer by an evaluator.
 
         Returns:
-            Whether the answer is one of those to be scored, and had no finding of the evaluator.
+            Whether it was recorded: the answer is in the ledger, and it had no evaluation by this
+                evaluator.
         """
         if not self.count("select count(*) from answers where key = ?", key):
             return False
@@ -84,24 +85,24 @@ class Ledger:
         return self._database.execute(insert, figures).rowcount > 0
 
     def spend(self, usage: Usage) -> None:
-        """Take in what was spent on no answer of its own."""
+        """Record a cost that belongs to no single answer."""
         self._database.execute("insert into spent values (?, ?, ?, ?, ?)", _numbers(usage))
 
     def lacks(self, key: str, evaluator: str) -> bool:
-        """Whether an answer is one of those to be scored, and has no finding of the evaluator."""
+        """Return whether an answer is to be scored and has no evaluation by this evaluator yet."""
         return bool(self.count(_LACKS, key, evaluator))
 
     def count(self, query: str, *values: Any) -> int:
-        """The one number that a query gives."""
+        """Return the one number that a query gives."""
         ((number,),) = self.select(query, *values)
         return int(number)
 
     def select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """What a query gives, row by row."""
+        """Yield the rows that a query gives."""
         return self._database.execute(query, values)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
 

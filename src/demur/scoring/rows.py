@@ -1,4 +1,4 @@
-"""The rows of a data set, read one at a time, each as JSON with its answers as samples."""
+"""Read the rows of a data set one at a time, each a JSON object with its answers as samples."""
 
 from __future__ import annotations
 
@@ -17,64 +17,66 @@ from demur.schema import Sample
 
 _SAMPLE = ("question", "contexts", "reference", "preceding", "metadata")
 FIELDS = ("id", "answer", "answers", *_SAMPLE)
-"""What a row may hold. Its other fields are not read."""
+"""The fields that a row may have. Other fields of a row are ignored."""
 _INTO_METADATA = "metadata."
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a question, and one answer to it or several that have names."""
+    """Represent one line: a question with one answer, or with several named answers."""
 
     id: str
-    """The field `id`; without one, the line's number and a hash of what it holds; the hash alone
-    where rows are in no order."""
+    """The field `id`. A row without it gets the line's number and a hash of the line, or only the
+    hash if the rows have no order."""
     line: int
     samples: Mapping[str | None, Sample]
-    """The answers by name, in the line's order; None for an answer that has no name."""
+    """The answers by name, in the line's order. The name is None for an answer without a name."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of `Data.extra` that the line holds, as JSON values."""
+    """The fields of `Data.extra` that the line has, as JSON values."""
 
     def key(self, name: str | None) -> str:
-        """What an answer of this row is called in the results."""
+        """Return the key of an answer of this row in the results."""
         return self.id if name is None else f"{self.id}:{name}"
 
 
 @dataclass(frozen=True)
 class Data:
-    """A file of rows, or another source of them, and how it is to be read."""
+    """Describe a file of rows, or another source of rows, and how to read it."""
 
     path: Path | None
-    """The file; None where there is a `source`."""
+    """The file; None if there is a `source`."""
     name: str
-    """What messages call it."""
+    """The name that messages use for the data."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """For some of `FIELDS`, of `extra`, or `metadata.NAME`: the field of the file that holds it,
-    which every row has to have. `answers` may name several, with commas between them."""
+    """A mapping from a name in `FIELDS` or `extra`, or from `metadata.NAME`, to the field of the
+    file that holds it. Every row must have that field. For `answers`, it may be several fields,
+    separated by commas."""
     check: Callable[[Sample], str | None] = lambda sample: None
-    """Says what a sample lacks to be scored, or None."""
+    """A function that says what a sample lacks to be scored, or returns None."""
     limit: int | None = None
-    """Only the first rows, of which every one is nevertheless read before the first is scored."""
+    """The number of rows to score. All rows are nevertheless read before the first row is
+    scored."""
     extra: Sequence[str] = ()
-    """Further fields that a row may hold. No score depends on them."""
+    """The names of further fields that a row may have. No score depends on them."""
     select: Callable[[Row], Row | None] = lambda row: row
-    """What of a row is scored: the row, one with fewer answers, or None. It may raise ValueError,
-    which is told as a fault of the line."""
+    """A function that chooses what to score of a row: the row itself, a row with fewer answers, or
+    None. If it raises ValueError, the line is reported as faulty."""
     source: Callable[[], Iterable[bytes]] | None = None
-    """In place of a file: gives the rows, each as JSON, and the same ones each time it is called,
-    in any order."""
+    """A function that replaces the file. It returns the rows, each as JSON. Every call returns the
+    same rows, in any order."""
 
     @property
     def ordered(self) -> bool:
-        """Whether the rows have an order, so that their numbers tell them apart."""
+        """Return whether the rows have an order, so that a row's number identifies it."""
         return self.source is None
 
     @property
     def word(self) -> str:
-        """What messages call a row."""
+        """Return the word that messages use for a row."""
         return "line" if self.source is None else "row"
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line that is not blank, with its number from 1."""
+        """Yield every line that is not blank, with its number from 1."""
         if self.source is not None:
             yield from enumerate(self.source(), start=1)
         elif self.path is not None:
@@ -84,21 +86,21 @@ class Data:
                         yield number, raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
 
     def row(self, number: int, raw: bytes) -> Row:
-        """The row that a line holds.
+        """Return the row that a line holds.
 
         Raises:
-            ValueError: It holds none; the message says what is wrong with it.
+            ValueError: The line holds no valid row; the message says what is wrong.
         """
         values = _object(raw)
         missing = [source for source in self._explicit() if source not in values]
         if missing:
             raise ValueError(
-                f"it has no field {missing[0]!r}, which --field names: null stands for nothing"
+                f"it has no field {missing[0]!r}, which --field names: add it; null means no value"
             )
         shared = self._shared(values)
         answers = self._answers(values)
         samples = {name: _sample({**shared, "answer": answer}, name) for name, answer in answers}
-        if len(samples) < len(answers):  # lone surrogates are all written as one character
+        if len(samples) < len(answers):  # all lone surrogates become the same character
             raise ValueError("answers: two answers have the same name")
         for sample in samples.values():
             lack = self.check(sample)
@@ -109,12 +111,15 @@ class Data:
         return Row(id_ or self._made_up(number, raw), number, samples, extra)
 
     def _made_up(self, number: int, raw: bytes) -> str:
-        """What a row without an id is called."""
+        """Return the id of a row that has no field `id`."""
         digits = hashlib.sha256(raw.strip()).hexdigest()
         return f"{number}-{digits[:12]}" if self.ordered else digits[:24]
 
     def rows(self) -> Iterator[Row]:
-        """What is scored of the rows up to the limit, of a file without fault."""
+        """Yield what is to be scored of the rows up to the limit.
+
+        The file must have no faults.
+        """
         first = islice((self.row(number, raw) for number, raw in self.lines()), self.limit)
         return (row for row in map(self.select, first) if row is not None)
 
@@ -129,7 +134,7 @@ class Data:
             yield from source.split(",") if target == "answers" else (source,)
 
     def _shared(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The sample's fields but for the answer, those that are null left to their defaults."""
+        """Return the sample's fields except the answer; a field that is null keeps its default."""
         named = {target: self._value(values, target) for target in _SAMPLE}
         known = {target: value for target, value in named.items() if value is not None}
         extra = {
@@ -165,7 +170,7 @@ class Data:
 
 
 class Digest:
-    """A hash of rows: of their bytes in order, or of rows that may come in any order."""
+    """Compute a hash of rows: of their bytes in order, or of rows that may come in any order."""
 
     def __init__(self, ordered: bool) -> None:
         self._ordered = ordered
@@ -173,26 +178,26 @@ class Digest:
         self._sum = 0
 
     def update(self, raw: bytes) -> None:
-        """Take in a row."""
+        """Add a row."""
         if self._ordered:
             self._bytes.update(raw)
         else:
             self._sum += int.from_bytes(hashlib.sha256(raw).digest(), "big")
 
     def hexdigest(self) -> str:
-        """64 hexadecimal digits."""
+        """Return the hash as 64 hexadecimal digits."""
         return self._bytes.hexdigest() if self._ordered else f"{self._sum % (1 << 256):064x}"
 
 
 def read_fields(texts: Sequence[str], extra: Sequence[str] = ()) -> dict[str, str]:
-    """The mapping that texts like `question=prompt` stand for.
+    """Return the mapping that texts such as `question=prompt` describe.
 
     Args:
-        texts: What was given.
-        extra: Names beside `FIELDS`, see `Data.extra`.
+        texts: The texts, each of the form TARGET=FIELD.
+        extra: The targets that are allowed besides `FIELDS`; see `Data.extra`.
 
     Raises:
-        ValueError: One names nothing that a row may hold, or says nothing of it.
+        ValueError: A text has an unknown target, has no field, or repeats a target.
     """
     fields: dict[str, str] = {}
     for text in texts:

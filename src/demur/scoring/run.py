@@ -1,9 +1,10 @@
-"""A run: the answers that have no finding yet are scored, some rows at a time.
+"""Score the answers that have no result yet, several rows at a time.
 
-Rows are scored in daemon threads and written by the caller's, which is what an interrupt reaches:
-so it never waits for a reply. (A loop of asyncio would wait at its end for the threads of models
-that know no other way.) The answers of one row follow each other, since they share what is asked
-for their question. Where a scorer has another process do it, its thread waits for that.
+Daemon threads score the rows, and the caller's thread writes the results. An interrupt reaches the
+caller's thread, so it never waits for a reply. An event loop of asyncio would wait at its end for
+the threads of models that have no async calls. The answers of one row are scored one after the
+other, because they share the requests about their question. If a scorer uses another process, its
+thread waits for that process.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ _MOST_FAULTS_TOLD = 5
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Hold how far a run is."""
 
     done: int
-    """Findings in the file, those of earlier runs too."""
+    """The number of results in the file, including those of earlier runs."""
     total: int
-    """Answers times evaluators."""
+    """The number of results that there will be in the end."""
     undetermined: int
-    """Of those found in this run."""
+    """The number of undetermined results of this run."""
     usage: Usage
-    """Of this run."""
+    """What this run has cost so far, except for what `prepare` spent."""
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """What one evaluator found of one answer."""
+    """Hold the evaluation of one answer by one evaluator."""
 
     row: Row
     name: str | None
@@ -58,24 +59,26 @@ class _Scored:
 
 
 _Event: TypeAlias = _Scored | BaseException | None
-"""What a row's thread tells: a finding, an error that ends the run, or None at the row's end."""
+"""What the thread of a row reports: a result, an error that ends the run, or None at the row's
+end."""
 
 
 Wants: TypeAlias = Callable[[str, str], bool]
-"""From an answer's key and the name of an evaluator to whether it scores the answer."""
+"""A function that takes an answer's key and an evaluator's name, and returns whether the evaluator
+scores the answer."""
 
 
 class Prepare(Protocol):
-    """Has something asked about questions before the first answer is scored, as `FEWL.fit`."""
+    """Ask the references about questions before the first answer is scored, as `FEWL.fit` does."""
 
     def __call__(self, questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
-        """Ask, and tell `progress` after each question how far it is."""
+        """Ask about the questions, and call `progress` after each question."""
         ...
 
 
 @dataclass(frozen=True)
 class Input:
-    """Rows that were found to be without fault. Made by `read_input`."""
+    """Represent rows that were read and found to be without faults. `read_input` makes it."""
 
     data: Data
     ledger: Ledger
@@ -83,13 +86,13 @@ class Input:
 
     @property
     def count(self) -> int:
-        """How many rows have answers to be scored."""
+        """Return the number of rows that have answers to be scored."""
         return self.ledger.count("select count(distinct line) from answers")
 
 
 @dataclass(frozen=True)
 class Run:
-    """An input, its results so far, and who scores. Made by `open_run`."""
+    """Represent an input, its results so far, and the evaluators. `open_run` makes it."""
 
     input: Input
     evaluators: Mapping[str, Scorer]
@@ -101,41 +104,41 @@ class Run:
 
     @property
     def ledger(self) -> Ledger:
-        """What is to be scored and what was found."""
+        """Return the ledger of what is to be scored and what was found."""
         return self.input.ledger
 
     @property
     def total(self) -> int:
-        """How many findings there will be."""
+        """Return the number of results that there will be in the end."""
         keys = self.ledger.select("select key from answers")
         return sum(self.wants(key, evaluator) for (key,) in keys for evaluator in self.evaluators)
 
     @property
     def done(self) -> int:
-        """How many there are."""
+        """Return the number of results that there are."""
         return self.ledger.count("select count(*) from found")
 
     def questions(self) -> Iterator[str]:
-        """The rows' questions, in order; a row without one is left out."""
+        """Yield the questions of the rows, in order. Rows without a question are left out."""
         for row in self.input.data.rows():
             question = next(iter(row.samples.values())).question
             if question is not None:
                 yield question
 
     def spend(self, usage: Usage) -> None:
-        """Write down what was spent on no answer of its own, such as on references."""
+        """Record a cost that belongs to no single answer, such as the cost of references."""
         self.results.append({"spent": usage.model_dump(), "time": _now()})
         self.ledger.spend(usage)
 
     def prepare(self, ask: Prepare, progress: Callable[[Fitted], None] = lambda now: None) -> None:
-        """Have references asked about all questions, and write down what each cost.
+        """Have the references asked about all questions, and record what each question cost.
 
         Args:
-            ask: Who asks.
-            progress: Told after each.
+            ask: The object that asks.
+            progress: A function that is called after each question.
 
         Raises:
-            DemurError: Not one question could be asked.
+            DemurError: All questions failed.
         """
         before = Usage()
 
@@ -147,12 +150,12 @@ class Run:
             progress(now)
 
         fitted = ask(self.questions(), progress=told)
-        if fitted.failed and not fitted.done:  # a wrong key, say: each answer would tell it again
+        if fitted.failed and not fitted.done:  # e.g. a wrong key, with which each answer would fail
             _, why = fitted.failed[0]
-            raise DemurError(f"not one of {fitted.questions:,} questions could be asked: {why}")
+            raise DemurError(f"none of the {fitted.questions:,} questions could be asked: {why}")
 
     def missing(self) -> Iterator[tuple[Row, list[tuple[str | None, str]]]]:
-        """Rows in order, each with the answers and evaluators that have no finding yet."""
+        """Yield the rows in order, each with its pairs of answer and evaluator without a result."""
         for row in self.input.data.rows():
             pairs = [
                 (name, evaluator)
@@ -167,14 +170,16 @@ class Run:
         return self.wants(key, evaluator) and self.ledger.lacks(key, evaluator)
 
     def score(self, progress: Callable[[Progress], None] | None = None) -> None:
-        """Score what is missing, and write each finding as soon as it is there.
+        """Score what is missing, and write each result as soon as it is there.
+
+        Results that were written are kept after every error, and after an interrupt.
 
         Args:
-            progress: Told after each.
+            progress: A function that is called before the first result, and after each result.
 
         Raises:
-            DemurError: A model cannot be had, the file not be written, or the rows are not those
-                that were read at first. What was found is kept, and so it is after an interrupt.
+            DemurError: A model cannot be used, the file cannot be written, or the rows have changed
+                since they were first read.
         """
         report = progress or (lambda now: None)
         now = Progress(self.done, self.total, 0, Usage())
@@ -201,12 +206,12 @@ class Run:
             self._write_finished()
         if now.done < now.total:
             raise DemurError(
-                f"{now.total - now.done:,} answers of {self.input.data.name} were there when it "
-                "was read first, and then were not: leave it as it is while it is scored"
+                f"{now.total - now.done:,} answers of {self.input.data.name} were missing when "
+                "it was read again: do not change it while it is scored"
             )
 
     def _score(self, row: Row, pairs: list[tuple[str | None, str]]) -> None:
-        """Score a row, in a thread of its own."""
+        """Score a row, in its own thread."""
         try:
             for name, evaluator in pairs:
                 if self._stopped.is_set():
@@ -218,7 +223,7 @@ class Run:
             self._finished.put(error)
 
     def _write_finished(self) -> None:
-        """Write what other rows had found when the run was ended."""
+        """Write the results that other rows had found when the run ended."""
         while True:
             try:
                 event = self._finished.get_nowait()
@@ -245,18 +250,18 @@ class Run:
 
 @contextmanager
 def read_input(data: Data) -> Iterator[Input]:
-    """Read all rows, so that no fault shows after something was spent.
+    """Read all rows, so that every fault shows before anything is spent.
 
     Raises:
-        ScoringError: The file cannot be read, or has lines that are no rows: the message says which
-            lines, and what is wrong with each.
+        ScoringError: The file cannot be read, or has lines that are no valid rows. The message
+            names the lines, and says what is wrong with each.
     """
     with closing(Ledger(data.word)) as ledger:
         yield Input(data, ledger, _index(data, ledger))
 
 
 def _index(data: Data, ledger: Ledger) -> str:
-    """Take the answers to be scored into the ledger; the input's hash."""
+    """Add the answers that are to be scored to the ledger, and return the hash of the input."""
     digest, faults, count, rows = Digest(data.ordered), [], 0, 0
     try:
         for number, raw in data.lines():
@@ -294,27 +299,27 @@ def open_run(
     retry: bool = False,
     wants: Wants = lambda key, evaluator: True,
 ) -> Iterator[Run]:
-    """Read the results that are there; nothing is scored yet.
+    """Open the results file and read the results that it has. Nothing is scored yet.
 
     Args:
-        input: What is to be scored. One input serves one run.
-        evaluators: Who scores, by the names that the results give them: evaluators, or what has
-            others score.
-        out: The file of results.
-        settings: What tells how the evaluators score, as JSON. A file with results of other
+        input: The rows to score. An input can be used for one run only.
+        evaluators: The scorers, by the names that they have in the results. Each is an evaluator,
+            or an object that has another process score.
+        out: The results file.
+        settings: A description of how the evaluators score, as JSON. A file with results of other
             settings is refused.
-        rows_at_once: How many rows are under way at a time; at least 1.
-        restart: Whether to begin anew.
-        retry: Whether to score again what is undetermined.
-        wants: Which answers an evaluator scores.
+        rows_at_once: The number of rows that are scored at the same time, at least 1.
+        restart: Whether to put earlier results aside and start a new file.
+        retry: Whether to score undetermined answers again.
+        wants: A function that says which answers an evaluator scores.
 
     Raises:
-        ScoringError: The results are not of this run.
+        ScoringError: The file holds results of another run, or cannot be used.
     """
-    learn(evaluators)  # their models' keys, which no result is to hold
+    learn(evaluators)  # the keys of their models, which must not get into a result
     data, ledger = input.data, input.ledger
     if data.path is not None and out.exists() and out.samefile(data.path):
-        raise ScoringError(f"{out} is the input itself: -o names another file")
+        raise ScoringError(f"{out} is the input itself: name another file with -o")
     read = {target: source for target, source in data.fields.items() if target not in data.extra}
     described = {"name": data.name, "sha256": input.sha256, "fields": read}
 

@@ -1,4 +1,4 @@
-"""Who scores an answer: an evaluator of this process, or what has one of another process do it."""
+"""Define what scores an answer: an evaluator, or an object that asks another process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from demur.schema import Evaluation, Sample
 
 
 class Scorer(Protocol):
-    """Scores answers, in many threads at a time. Every evaluator is one."""
+    """Score answers, in many threads at once. Every evaluator is a scorer."""
 
     def invoke(self, input: Sample, /) -> Evaluation:
         """Score an answer.
 
         Raises:
-            DemurError: No answer can be scored, as where a model cannot be had: the run ends.
+            DemurError: No answer can be scored, for example because a model cannot be used. The run
+                ends.
         """
         ...
 
 
 def scored(scorer: Scorer, name: str, sample: Sample) -> Evaluation:
-    """What a scorer finds; one that breaks on a sample has decided nothing of it.
+    """Return a scorer's evaluation; if the scorer breaks, the evaluation is undetermined.
 
     Raises:
         DemurError: The scorer raised it.
@@ -33,16 +34,17 @@ def scored(scorer: Scorer, name: str, sample: Sample) -> Evaluation:
     try:
         return scorer.invoke(sample)
     except DemurError:
-        raise  # of no sample: a model that cannot be had at all
+        raise  # the sample is not the reason: the model cannot be used at all
     except Exception as error:
         why = f"a fault of the evaluator: {describe(error)}"
         return Evaluation(name=name, error=why, cause=cause_of(error))
 
 
 class Scorers:
-    """The scorers of a process that scores for another one, by the names that results give them.
+    """Hold the scorers of a process that scores for another process, by their names in the results.
 
-    What leaves holds no credential that is known here: the other process may not know it.
+    Evaluations that leave the process hold no credential that is known here, because the other
+    process may not know it.
     """
 
     def __init__(self, scorers: Mapping[str, Scorer]) -> None:
@@ -50,7 +52,7 @@ class Scorers:
         self._scorers = scorers
 
     def score(self, name: str, sample: Sample) -> Evaluation:
-        """As `scored`.
+        """Return the evaluation as `scored` does, without credentials.
 
         Raises:
             DemurError: The scorer raised it.

@@ -1,4 +1,4 @@
-"""What a scored data set comes to: figures by evaluator, and which answers are scored higher."""
+"""Summarise a scored data set: figures for each evaluator, and which answers are scored higher."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from found where evaluator = ?
 _SPENT = """
 select sum(calls), sum(cached), sum(input_tokens), sum(output_tokens), sum(seconds) from spent
 """
-# Answers of one row are not independent: rows are what is sampled, so the mean is a ratio of sums
-# over rows, and this is the linearised variance of such a ratio.
+# Answers of one row are not independent, because rows are sampled. The mean is therefore a ratio of
+# sums over rows, and this query gives the linearised variance of that ratio.
 _SPREAD = """
 select count(*), sum(excess * excess) from (
     select sum(score) - ? * count(score) as excess
@@ -40,49 +40,51 @@ where name is not null order by line, place
 
 @dataclass(frozen=True)
 class Figures:
-    """What one evaluator found of all answers."""
+    """Hold the figures of one evaluator over all answers."""
 
     evaluator: str
     answers: int
     undetermined: int
     nothing_to_check: int
-    """Answers that state nothing that could be checked."""
+    """The number of answers that state nothing to check."""
     mean: float | None
-    """Of the scores there are; None without any."""
+    """The mean of all scores; None if there are no scores."""
     interval: tuple[float, float] | None
-    """95 % for the mean, by the normal approximation over rows; None for fewer than two rows."""
+    """The 95 % interval of the mean, by the normal approximation over rows; None for fewer than two
+    rows."""
     passed: int
     decided: int
-    """Answers that passed or failed; 0 without a threshold."""
+    """The number of answers that passed or failed; 0 without a threshold."""
     usage: Usage
 
 
 @dataclass(frozen=True)
 class Above:
-    """How often the first named answer of a row is scored above another, or above all others."""
+    """Hold how often the first answer of a row is scored above another one, or above all."""
 
     evaluator: str
     first: str
     other: str | None
-    """None: all the others of its row."""
+    """The name of the other answer; None stands for all other answers of the row."""
     preference: Preference
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A scored data set."""
+    """Hold the figures of a scored data set."""
 
     rows: int
     answers: int
     figures: tuple[Figures, ...]
     spent: Usage
-    """On no answer of its own, such as on the references of all; in none of the figures."""
+    """The cost that belongs to no single answer, such as the cost of references. No figure includes
+    it."""
     above: tuple[Above, ...]
-    """Empty where no row has several answers."""
+    """How named answers compare; empty if no row has several answers."""
 
 
 def summarise(ledger: Ledger, evaluators: Iterable[str]) -> Summary:
-    """The figures of what was found, by evaluator."""
+    """Return the figures of a scored data set, for each evaluator."""
     names = tuple(evaluators)
     return Summary(
         rows=ledger.count("select count(distinct line) from answers"),
