@@ -184,7 +184,7 @@ def test_the_same_command_goes_on(data: Path, server: OpenAIServer, capsys: Capt
         torn.write(b'{"line":"ca')
     capsys.readouterr()
     assert run(live(data, "--limit", "4", methods="zero-shot")) == 0
-    assert "not whole: 11 bytes cut" in said(capsys)
+    assert "torn line: 11 bytes were removed" in said(capsys)
     asked = [stage_of(convert_to_messages(one["messages"])) for one in server.requests]
     assert Counter(asked) == {"verdict": 4}
 

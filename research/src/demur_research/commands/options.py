@@ -57,7 +57,7 @@ def opened(path: Path, replay: bool) -> Iterator[Recording]:
     with ExitStack() as stack:
         found = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")
         if found.cut:
-            done = "passed over" if replay else "cut"
-            what = f"{path} ended in a line that was not whole: {found.cut} bytes {done}"
+            done = "ignored" if replay else "removed"
+            what = f"{path} ended in a torn line: {found.cut} bytes were {done}"
             terminal.say(errors(), terminal.one_line(what))
         yield found
