@@ -390,7 +390,7 @@ def test_answers_without_a_text_are_not_compared(tmp_path: Path, capsys: Any) ->
     path = jsonl(tmp_path / "a.jsonl", [scored(judged(0.5), at=at, answer="") for at in range(3)])
     assert _run(path, "--percentile", 5) == 0
     said = _lines(capsys.readouterr().out)
-    assert said["not compared"].startswith("3 answers, of which the file holds no text")
+    assert said["not compared"].startswith("3 answers without a text in the file")
     assert "counted once" not in said
 
 
@@ -649,7 +649,7 @@ def test_answers_judged_by_sentences_are_told(tmp_path: Path, capsys: Any) -> No
     path = jsonl(tmp_path / "a.jsonl", [scored(*one, at=at) for at, one in enumerate(of_runs)])
     assert _run(path, "--percentile", 0) == 0
     said = _lines(capsys.readouterr().out)
-    assert said["by sentences"].startswith("1 answer, judged as they were streamed")
+    assert said["by sentences"].startswith("1 answer, judged while streamed")
     assert said["threshold"].startswith("0.2,")
     assert _run(path, "--percentile", 0, "--json", "--force") == 0
     assert json.loads(capsys.readouterr().out)["by_sentences"] == 1

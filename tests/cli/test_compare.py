@@ -417,7 +417,7 @@ def test_the_rows_of_a_set_come_from_whoever_knows_its_name(
     ("name", "why"),
     [
         ("villages", "there is no file 'villages', and no data set of this name"),
-        ("broken", "the data set 'broken' cannot be had: its checksum is wrong"),
+        ("broken", "the data set 'broken' cannot be read: its checksum is wrong"),
     ],
 )
 def test_a_set_that_nobody_knows_or_has_is_told(

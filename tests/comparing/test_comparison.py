@@ -148,7 +148,7 @@ def test_labels_that_are_given_correct_those_in_the_file(path: Path) -> None:
 def test_results_of_demur_score_are_compared_by_given_labels(path: Path) -> None:
     lines = [line for line in _lines({"good": GOOD}, LABELS) if "note" not in line]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(ScoringError, match="no answer has a label; --labels"):
+    with pytest.raises(ScoringError, match="no answer has a label: give a file of labels"):
         read_comparison(path)
     given = {f"q{at}": label for at, label in enumerate(LABELS) if at != 5}
     found = read_comparison(path, given=given)

@@ -142,7 +142,7 @@ def test_labels_are_metadata_or_given(write: Any) -> None:
     page, written = write(runs, labels={runs[0].id: True, "nobody": False})
     assert page.data("data")["label"] == [True, True, False, None]
     assert written.unknown == 1
-    assert "1 label is of runs that are not in here" in page.said
+    assert "1 label belongs to runs that are not here" in page.said
     assert "3 of 4 answers have a label: 2 hallucinated, 1 not" in page.said
     page, _ = write([scored()])
     assert "No answer has a label" in page.said
@@ -278,7 +278,7 @@ def test_a_threshold_is_marked_where_it_belongs(write: Any) -> None:
     assert "was not chosen for such scores" in page.said
     nobody = given.model_copy(update={"evaluator": "C"})
     page, _ = write(runs, threshold=nobody)
-    assert "The threshold is for C, of which there is no score here" in page.said
+    assert "The threshold is for C, which has no scores here" in page.said
     page, _ = write(runs, threshold=given.model_copy(update={"evaluator": None}))
     assert "does not say which evaluator" in page.said
 

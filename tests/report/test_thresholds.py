@@ -137,7 +137,7 @@ def test_a_threshold_for_other_scores_is_told_apart() -> None:
     )
     (notice,) = _tell([(0.1, None), (0.2, None), (None, None)], threshold=given).notices
     assert "2 scores of 2" in notice
-    assert "guarantees nothing of them" in notice
+    assert "guarantees nothing for them" in notice
     (notice,) = _tell(
         [(0.1, None)], threshold=given.model_copy(update={"fingerprints": {}})
     ).notices

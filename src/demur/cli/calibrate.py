@@ -241,7 +241,7 @@ def _report(
     if apart := kept.same.count(None):
         yield (
             "not compared",
-            f"{_answers(apart)}, of which the file holds no text: repeats among them count each",
+            f"{_answers(apart)} without a text in the file: each repeat among them counts",
         )
     of = "" if wrong is None else f", {wrong:,} of them hallucinated"
     yield "chosen from", f"{_answers(samples)}{of}"
@@ -257,13 +257,13 @@ def _report(
         yield (
             "not guaranteed",
             f"{share.value:.1%} of those that pass are hallucinated (95 %: {low:.1%}–{high:.1%}), "
-            "as long as there are as many among all answers as here",
+            "if their share among all answers is the same as here",
         )
     if kept.in_parts:
         yield (
             "by sentences",
-            f"{_answers(kept.in_parts)}, judged as they were streamed: the score is the lowest of "
-            "the sentences that were judged, and none of a whole answer",
+            f"{_answers(kept.in_parts)}, judged while streamed: the score is that of the worst "
+            "sentence, not of the whole answer",
         )
     if kept.bounded:
         yield (
@@ -328,8 +328,8 @@ def _usage(threshold: Threshold, goal: Path) -> str:
     maker = threshold.fingerprints.get("evaluator")
     if not threshold.fingerprints:
         return (
-            f"threshold={load}.value: these scores do not tell what they depend on, so that no "
-            "evaluator can know whether the threshold is one for them"
+            f"threshold={load}.value: these scores do not say what they depend on, so no "
+            "evaluator can check that the threshold fits"
         )
     if maker is None:
         return f"threshold={load}"

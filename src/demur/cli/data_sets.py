@@ -53,7 +53,7 @@ def rows_of(file: str, data: Path | None) -> Iterator[tuple[Path, Path]]:
         except DemurError:
             raise
         except (ValueError, TypeError) as error:
-            raise ScoringError(f"the data set {file!r} cannot be had: {error}") from error
+            raise ScoringError(f"the data set {file!r} cannot be read: {error}") from error
         yield spooled, Path(re.sub(r"[^\w.-]+", "-", file).strip(".-") or "set")
 
 

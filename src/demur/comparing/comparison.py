@@ -148,7 +148,7 @@ def read_comparison(
         else:
             unknown += 1
     if not known:
-        raise ScoringError(f"{path}: no answer has a label; --labels names a file of them")
+        raise ScoringError(f"{path}: no answer has a label: give a file of labels with --labels")
     # In a fixed order, so that a resumed run has the same figures.
     places = {name: place for place, name in enumerate(DETECTORS)}
     ordered = {

@@ -67,7 +67,7 @@ from demur.shapes import (
     with_found,
 )
 
-_OF_NO_USE = "without what fails nothing is left that answers the question"
+_OF_NO_USE = "without the failing parts, nothing is left that answers the question"
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def roc_curve(roc: Roc) -> Chart:
     ]
     caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
-        f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
-        "score lower than another one. 0.5, the dotted line, would be chance."
+        f"them. The area under the curve is {roc.auc:.2f}: the share of pairs in which a "
+        "hallucinated answer scores lower than another one. Chance would be 0.5, the dotted line."
     )
     if any(point["name"] == "none" for point in points):
         caption += (
@@ -82,7 +82,7 @@ def reliability_curve(reliability: Reliability) -> Chart:
         layer("point", points, _MARK, **SAID),
     ]
     scale: Any = {"zero": False}
-    caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
+    caption = "The share of answers with about this score that are not hallucinated (bars: 95 %)."
     if reliability.binning == "equal-width":
         layers.insert(0, _diagonal())
         scale = _SHARES["scale"]

@@ -136,7 +136,7 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
         (name, *(f"{numbers[at]:,}" for numbers in counts.values()))
         for at, name in enumerate(names)
     ]
-    caption = "How many answers have which score. The line is the threshold chosen above."
+    caption = "The number of answers with each score. The line is the threshold chosen above."
     return Chart("scores", "Scores", caption, heads, rows, picture(layers, across, up))
 
 

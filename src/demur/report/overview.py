@@ -59,7 +59,9 @@ def overview(
     if damaged:
         notices.append(_left_out(damaged))
     if unknown:
-        notices.append(f"{plural(unknown, 'label is', 'labels are')} of runs that are not in here.")
+        notices.append(
+            f"{plural(unknown, 'label belongs', 'labels belong')} to runs that are not here."
+        )
     if threshold is not None and threshold.evaluator not in rows.evaluators:
         notices.append(_of_nobody(threshold, rows))
     return {
@@ -94,8 +96,8 @@ def _of_nobody(threshold: Threshold, rows: Rows) -> str:
         return "The threshold does not say which evaluator it is for, so it is not shown."
     names = ", ".join(rows.evaluators) or "none"
     return (
-        f"The threshold is for {threshold.evaluator}, of which there is no score here: the "
-        f"evaluators are {names}."
+        f"The threshold is for {threshold.evaluator}, which has no scores here: the evaluators "
+        f"are {names}."
     )
 
 

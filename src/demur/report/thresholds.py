@@ -189,7 +189,7 @@ def _objections(threshold: Threshold, column: Column) -> list[str]:
     return [
         f"{plural(others, 'score')} of {sum(column.fingerprints.values()):,} "
         f"{'was' if others == 1 else 'were'} made in another way than those that the threshold was "
-        "chosen from. It was not chosen for such scores, and guarantees nothing of them."
+        "chosen from. It was not chosen for such scores, and guarantees nothing for them."
     ]
 
 
@@ -297,7 +297,7 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
                 f1,
             )
         rows.append(row)
-    caption = "What some thresholds would let pass; the last one nothing."
+    caption = "The answers that some thresholds would let pass; the last one lets none pass."
     return Chart("thresholds", "Thresholds", caption, heads, rows)
 
 

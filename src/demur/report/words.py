@@ -76,11 +76,11 @@ def guarantee(threshold: Threshold) -> str:
             f"With a confidence of {percent(threshold.confidence, 0)}, at most "
             f"{percent(threshold.target)} of hallucinated answers pass a guard with it that has "
             f'on_abstain="{threshold.on_abstain}" and is not open on errors. Learn then Test, from '
-            f"{sample}; it holds for answers that come as those came."
+            f"{sample}; it holds if later answers are like those."
         )
     if threshold.method == "best-f1":
         return f"The best F1 on {sample}. It guarantees nothing."
     return (
-        f"At most {score(threshold.percentile or 0.0)} of a hundred of {sample} fail at it. "
-        "It guarantees nothing of hallucinated ones."
+        f"At most {score(threshold.percentile or 0.0)} in a hundred of {sample} fail at it. "
+        "It guarantees nothing about hallucinated ones."
     )
