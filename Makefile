@@ -2,10 +2,10 @@
 #   make demo PYTHON=python3.12     to name the interpreter
 
 PYTHON ?= python3
-# The tests are read by several processes: those that come later find them compiled.
+# Several processes read the tests, and later ones find the compiled files.
 export PYTHONDONTWRITEBYTECODE :=
 IN_VENV := .venv/bin/python -m
-# Three at a time, since many wait; those on the real model come alone, since they use all cores themselves.
+# Three at a time, because many tests wait. Tests on the real model run alone: it uses all cores.
 SIDE_BY_SIDE := $(IN_VENV) pytest -n 3
 REAL := tests/real integrations/llama-index/tests/test_real.py
 HERE := not real and not documentation and not packaging
@@ -29,7 +29,7 @@ demo: env-run
 	@$(IN_VENV) demur models pull
 	@$(IN_VENV) demur demo
 
-# In one run of make the quick tests come once, whichever targets want them.
+# The quick tests run once in one run of make, also if several targets need them.
 test: before-tests quick slow real
 
 before-tests: env-dev
@@ -50,8 +50,8 @@ quick: env-dev
 slow: env-dev
 	$(SIDE_BY_SIDE) --dist loadgroup -m '(slow or browser) and $(HERE)'
 
-# The secret of the delimiters around judged texts is drawn anew by each process, and a small model
-# judges a little otherwise with each: given one, the real model is asked the same every time.
+# Each process draws a secret for the delimiters around judged texts, and a small model judges a
+# little differently with each. With a given secret the model is asked the same every time.
 real: env-dev weights
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
 
