@@ -421,7 +421,7 @@ def test_what_goes_wrong_in_the_handler_is_told_in_the_log(
         monkeypatch.setattr(handler._recorder, "put", None)
         assert str(query_engine(RIGHT).query(QUESTION)) == RIGHT
     assert [one.name for one in caplog.records if one.levelname == "ERROR"] == ["demur.observe"]
-    assert "could not follow an event of LlamaIndex's: TypeError" in caplog.text
+    assert "could not handle an event of LlamaIndex: TypeError" in caplog.text
 
 
 # --- The handler itself ---------------------------------------------------------------------------
