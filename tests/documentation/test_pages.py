@@ -63,7 +63,7 @@ def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: Ope
 
 @pytest.mark.parametrize("page", ELSEWHERE)
 def test_what_is_run_elsewhere_is_named_there(page: str) -> None:
-    assert Path(page).stem in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
+    assert Path(page).name in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -1,6 +1,6 @@
 """Test the LlamaIndex distribution as pip installs it, beside openai 2 and without model packages.
 
-The examples of docs/llama-index.md and of the README are run there too. The environment is
+The examples of docs/llama-index.md and of README.md are run there too. The environment is
 separate, because LlamaIndex's package for OpenAI requires openai below 3. It is made once for this
 module, and its packages come from the index that pip is configured for.
 """

@@ -1,4 +1,4 @@
-"""Run the examples of docs/ray.md and of the README with demur-ray as pip installs it."""
+"""Run the examples of docs/ray.md and of README.md with demur-ray as pip installs it."""
 
 from __future__ import annotations
 
