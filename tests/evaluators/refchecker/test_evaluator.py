@@ -94,6 +94,12 @@ def test_an_input_that_is_no_sample_is_refused_by_the_field(given: Any, field: s
         RefChecker(scripted(TWO)).invoke(given)
 
 
+def test_an_input_that_is_refused_is_not_quoted() -> None:
+    with pytest.raises(ValueError, match="answer: ") as refused:
+        RefChecker(scripted(TWO)).invoke({"answer": ["sk-secret"], "sk": "sk-secret"})
+    assert "sk-secret" not in str(refused.value)
+
+
 def test_the_reference_is_checked_against_as_well() -> None:
     sample = Sample(answer="Oslo is in Norway.", reference="Oslo lies in Norway.")
     found = check(scripted('("Oslo", "is in", "Norway")', joint="1. Entailment"), sample)
