@@ -95,8 +95,10 @@ def test_an_input_that_is_no_sample_is_refused_by_the_field(given: Any, field: s
 
 
 def test_an_input_that_is_refused_is_not_quoted() -> None:
-    with pytest.raises(ValueError, match="answer: ") as refused:
-        RefChecker(scripted(TWO)).invoke({"answer": ["sk-secret"], "sk": "sk-secret"})
+    with pytest.raises(ValueError, match="metadata: .*; other: ") as refused:
+        RefChecker(scripted(TWO)).invoke(
+            {"answer": "x", "metadata": "sk-secret", "other": "sk-secret"}
+        )
     assert "sk-secret" not in str(refused.value)
 
 
