@@ -95,7 +95,7 @@ def test_an_input_that_is_no_sample_is_refused_by_the_field(given: Any, field: s
 
 
 def test_an_input_that_is_refused_is_not_quoted() -> None:
-    with pytest.raises(ValueError, match="metadata: .*; other: ") as refused:
+    with pytest.raises(ValueError, match=r"metadata: .*; other: ") as refused:
         RefChecker(scripted(TWO)).invoke(
             {"answer": "x", "metadata": "sk-secret", "other": "sk-secret"}
         )
