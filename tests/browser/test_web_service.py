@@ -16,7 +16,8 @@ from demur import CallPolicy, Guard, RefChecker
 from demur.guard import REFUSAL, UNCHECKED
 from support.openai_server import openai_server
 from support.reports import LAPTOP, PHONE
-from support.streams import Telling, until
+from support.streams import Telling
+from support.waiting import until
 from support.web import DOCUMENTS, TOWER, Quoting, quoting, served, service
 
 pytestmark = pytest.mark.browser

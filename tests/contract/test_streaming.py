@@ -25,7 +25,8 @@ from demur import Annotate, Guard, RefChecker
 from demur.runtime import CallPolicy, current_scope
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
-from support.streams import PATIENCE, Client, await_, wait
+from support.streams import Client
+from support.waiting import PATIENCE, await_, wait
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."

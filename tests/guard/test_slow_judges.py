@@ -24,7 +24,8 @@ from demur.guard import REFUSAL, UNCHECKED, EvaluatorFailed, Guarded
 from demur.runtime import ChatCall, LocalCall, Steps, ask
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
-from support.streams import PATIENCE, ByClaims, Client, Telling
+from support.streams import ByClaims, Client, Telling
+from support.waiting import PATIENCE
 
 SAID = "The tower is 84 metres tall."
 TIME = 0.2

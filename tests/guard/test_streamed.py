@@ -36,8 +36,8 @@ from support.streams import (
     by_words,
     guard,
     under,
-    until,
 )
+from support.waiting import until
 
 
 @pytest.fixture(params=["sync", "async"])

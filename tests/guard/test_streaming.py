@@ -24,16 +24,14 @@ from demur import (
 )
 from support.streams import (
     GOOD,
-    PATIENCE,
     ByClaims,
     Client,
     Telling,
-    await_,
     by_sentences,
     by_words,
     guard,
-    until,
 )
+from support.waiting import PATIENCE, await_, until
 
 
 @pytest.fixture(params=["sync", "async"])

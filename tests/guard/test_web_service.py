@@ -19,7 +19,8 @@ from demur import CallPolicy, Guard, RefChecker
 from demur.guard import REFUSAL, UNCHECKED
 from support.fakes import ScriptedModel, isolated
 from support.openai_server import openai_server
-from support.streams import Telling, until
+from support.streams import Telling
+from support.waiting import until
 from support.web import (
     DOCUMENTS,
     TOWER,

@@ -26,7 +26,7 @@ from demur.runtime import (
 )
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
-from support.streams import until
+from support.waiting import until
 
 AFTER = 0.1
 HEDGED = CallPolicy(hedge_after=AFTER, first_delay=0, timeout=20)

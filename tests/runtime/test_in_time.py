@@ -28,7 +28,7 @@ from demur.runtime import (
 )
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
-from support.streams import PATIENCE, until
+from support.waiting import PATIENCE, until
 
 TIME, LATE = 0.1, 60.0
 

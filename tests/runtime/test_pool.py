@@ -22,7 +22,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from demur.runtime import CallPolicy, ChatCall, ask, drive, in_own_loop, pool
 from support.fakes import ScriptedModel
-from support.streams import PATIENCE, until
+from support.waiting import PATIENCE, until
 
 _who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 _what: contextvars.ContextVar[object] = contextvars.ContextVar("what")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from demur import DemurError
 from demur.similarity import Pair, Similarity
 from demur.similarity import pairs as module
-from support.streams import until, wait
+from support.waiting import until, wait
 
 
 def shared(pairs: list[Pair]) -> list[float]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from langchain_openai import ChatOpenAI
 
+from support.waiting import until
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -24,6 +26,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     """The number of seconds before the server answers."""
+    held: threading.Event | None = None
+    """The event that lets the answer go, which the test sets."""
     finish_reason: str = "stop"
     first_token: dict[str, float] | None = None
     """The log-probabilities of the first token's alternatives."""
@@ -54,6 +58,10 @@ class OpenAIServer:
         """Return the last message of each request."""
         return [request["messages"][-1]["content"] for request in self.requests]
 
+    def arrived(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        until(lambda: len(self.requests) >= count)
+
     @contextmanager
     def counted(self, request: dict[str, Any]) -> Iterator[int]:
         """Count a request as active for the length of the block, and yield its number, from 0."""
@@ -77,7 +85,7 @@ Script = Callable[[dict[str, Any], int], "Answer | str"]
 def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAIServer]:
     """Serve on a free port of the loopback for the length of the block.
 
-    At its end, requests that still wait for their delay get no answer.
+    At its end, requests whose answers are still held get none.
 
     Args:
         script: A function, or the answers in order, of which the last one is repeated.
@@ -99,6 +107,8 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
                 if isinstance(answer, str):
                     answer = Answer(answer)
                 gone = closing.wait(answer.delay) if answer.delay else False
+                while answer.held is not None and not (gone or answer.held.wait(0.05)):
+                    gone = closing.is_set()
             if answer.cut or gone:
                 self.close_connection = True
             elif request.get("stream") and answer.status == 200 and answer.body is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -25,31 +24,7 @@ from demur.evaluators import Evaluator
 from demur.guard import REPLACE
 from demur.runtime import RunnableCall, Steps, ask_all
 from demur.shapes import added
-
-PATIENCE = 30.0
-"""The number of seconds that a test waits for something before it fails."""
-
-
-def wait(event: threading.Event) -> None:
-    if not event.wait(PATIENCE):
-        raise TimeoutError("it did not come")
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until `holds` returns true."""
-    patience = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < patience, "it did not come to that"
-        time.sleep(0.001)
-
-
-async def await_(event: threading.Event) -> None:
-    await asyncio.wait_for(_until(event), PATIENCE)
-
-
-async def _until(event: threading.Event) -> None:
-    while not event.is_set():
-        await asyncio.sleep(0.001)
+from support.waiting import await_, wait
 
 
 def by_words(text: str) -> list[str]:

@@ -18,7 +18,8 @@ from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Guard, Sample, Span
 from demur.runtime import Steps
-from support.streams import ByClaims, Telling, until
+from support.streams import ByClaims, Telling
+from support.waiting import until
 
 DOC = Path(__file__).parents[2] / "docs" / "web-service.md"
 TOWER = "The tower 🗼 is 84 metres tall."

@@ -1,4 +1,4 @@
-"""Start a Ray cluster on this machine, and let nothing leave the machine."""
+"""Start a Ray cluster on this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import ray
@@ -15,18 +14,8 @@ from ray.cluster_utils import Cluster
 from ray.data import DataContext
 
 import judges
-from support.offline import offline
-
-__all__ = ["offline"]
 
 CPUS = 3
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave these tests to `make slow`, because the quick tests are of demur itself."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

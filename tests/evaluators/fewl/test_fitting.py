@@ -22,8 +22,8 @@ from demur.evaluators import Fitted, NeighborStore
 from support.fakes import isolated
 from support.fewl import PAIRS, QUESTION, fewl, model, store
 from support.openai_server import Answer, openai_server
-from support.streams import PATIENCE
 from support.vectors import Told
+from support.waiting import PATIENCE
 
 TESTS = Path(__file__).parents[2]
 QUESTIONS = [f"0 1 | what of item {at}?" for at in range(12)]

@@ -16,7 +16,7 @@ from demur import FEWL, Evaluation
 from demur.evaluators import Pairs
 from demur.evaluators.fewl.drafts import Draft
 from support.fewl import ANSWERS, HIGH, LOW, PAIRS, QUESTION, fewl, model, store
-from support.streams import PATIENCE
+from support.waiting import PATIENCE
 
 SAMPLE = {"question": QUESTION, "answer": "Ada did."}
 OTHER = {"question": QUESTION, "answer": "Bo did."}

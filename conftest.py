@@ -1,0 +1,36 @@
+"""Apply the rules of all tests: nothing leaves the machine, and each test has a time limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import profiles
+from support.offline import offline
+from support.postgres_server import postgres
+
+__all__ = ["offline", "postgres", "profiles"]
+
+ROOT = Path(__file__).parent
+SLOW = ("integrations/llama-index", "integrations/ray", "research")
+"""The folders whose tests are slow, because collecting them already imports much."""
+LIMITED = ("slow", "smoke", "browser", "real", "documentation", "packaging")
+"""The marks of tests that may take a minute; other tests have the limit of `pyproject.toml`."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow folders, set time limits, and keep tests on the real model in their place."""
+    for item in items:
+        if item.path.is_relative_to(ROOT) and _folder(item.path).startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+        if not item.get_closest_marker("timeout") and any(map(item.get_closest_marker, LIMITED)):
+            item.add_marker(pytest.mark.timeout(60))
+        if item.get_closest_marker("real") and not item.get_closest_marker("packaging"):
+            # The Makefile looks for them there, and runs them alone.
+            if item.path.parent.name != "real" and item.path.name != "test_real.py":
+                raise pytest.UsageError(f"{item.nodeid} is real: move it to tests/real")
+
+
+def _folder(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
