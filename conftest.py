@@ -26,10 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if not item.get_closest_marker("timeout") and any(map(item.get_closest_marker, LIMITED)):
             item.add_marker(pytest.mark.timeout(60))
-        if item.get_closest_marker("real") and not item.get_closest_marker("packaging"):
+        real = item.get_closest_marker("real") and not item.get_closest_marker("packaging")
+        if real and item.path.parent.name != "real" and item.path.name != "test_real.py":
             # The Makefile looks for them there, and runs them alone.
-            if item.path.parent.name != "real" and item.path.name != "test_real.py":
-                raise pytest.UsageError(f"{item.nodeid} is real: move it to tests/real")
+            raise pytest.UsageError(f"{item.nodeid} is real: move it to tests/real")
 
 
 def _folder(path: Path) -> str:
