@@ -1,4 +1,4 @@
-"""Test PairwiseJudge: what the replies for both orders mean together, and win rates."""
+"""Test PairwiseJudge: what the replies for both orders mean together."""
 
 from __future__ import annotations
 
@@ -58,22 +58,19 @@ def by_order(there: str, back: str) -> Callable[[str, str], str]:
         ("B", "B", None, "inconsistent", ("B", "B")),
         ("C", "A", None, "unsure", ("C", "A")),
         ("B", "Not sure.", None, "unsure", ("B", "C")),
-        ("C", "C", None, "unsure", ("C", "C")),
-        ("Hm.", "A", None, "undetermined", (None, "A")),
         ("A", "A or B", None, "undetermined", ("A", None)),
         ("Hm.", "C", None, "undetermined", (None, "C")),
         ("fail", "B", None, "undetermined", (None, "B")),
-        ("fail", "fail", None, "undetermined", (None, None)),
     ],
 )
 async def test_two_orders_make_one_verdict(
     there: str, back: str, winner: str | None, reason: str, choices: tuple[str, str]
 ) -> None:
-    asked = judge(by_order(there, back))
-    for found in (asked.invoke(PAIR), await asked.ainvoke(PAIR)):
-        assert (found.winner, found.reason, found.choices) == (winner, reason, choices)
-        assert found.usage.calls == 2
-        assert (found.error is None) is (reason != "undetermined")
+    found = await judge(by_order(there, back)).ainvoke(PAIR)
+    assert (found.winner, found.reason, found.choices) == (winner, reason, choices)
+    assert found.usage.calls == 2
+    assert (found.error is None) is (reason != "undetermined")
+    assert PairwiseVerdict.model_validate_json(found.model_dump_json()) == found
 
 
 def test_an_error_tells_the_order_and_the_reply() -> None:
@@ -107,29 +104,20 @@ def test_an_honest_judge_is_consistent_and_one_that_sees_only_the_order_never(
 @pytest.mark.parametrize(
     ("first", "second", "reason", "error"),
     [
-        ("It is red.", "It is red.", "same", None),
         (" It is\tred.\n", "It is red.", "same", None),
-        ("It is\u200b red.", "It is red.", "same", None),
-        ("", "Red.", "undetermined", "nothing to compare: the first answer is empty"),
-        ("Red.", " \n", "undetermined", "nothing to compare: the second answer is empty"),
         ("\u200b", "Red.", "undetermined", "nothing to compare: the first answer is empty"),
         ("", "", "undetermined", "nothing to compare: the first and the second answer is empty"),
     ],
 )
-async def test_what_need_not_be_asked_costs_no_call(
+def test_what_need_not_be_asked_costs_no_call(
     first: str, second: str, reason: Reason, error: str | None
 ) -> None:
     asked = judge(lambda a, b: "A")
     pair = {"question": PAIR.question, "first": first, "second": second}
-    for found in (asked.invoke(pair), await asked.ainvoke(pair)):
-        assert found == PairwiseVerdict(winner=None, reason=reason, error=error)
-        assert found.usage == Usage()
+    found = asked.invoke(pair)
+    assert found == PairwiseVerdict(winner=None, reason=reason, error=error)
+    assert found.usage == Usage()
     assert asked.model.requests == []
-
-
-def test_answers_that_differ_in_case_are_asked_about() -> None:
-    pair = {"question": PAIR.question, "first": "us", "second": "US"}
-    assert judge(by_order("A", "B")).invoke(pair).usage.calls == 2
 
 
 def test_both_orders_are_shown_and_counted() -> None:
@@ -210,17 +198,6 @@ def test_copies_ask_the_model_that_they_are_given() -> None:
     assert [verdict.winner for verdict in asyncio.run(honest.abatch([PAIR] * 3))] == ["first"] * 3
 
 
-# --- Verdicts and win rates ----------------------------------------------------------------------
-
-FIRST = PairwiseVerdict(winner="first", reason="consistent", choices=("A", "B"))
-SECOND = PairwiseVerdict(winner="second", reason="consistent", choices=("B", "A"))
-ALWAYS_A = PairwiseVerdict(winner=None, reason="inconsistent", choices=("A", "A"))
-ALWAYS_B = PairwiseVerdict(winner=None, reason="inconsistent", choices=("B", "B"))
-UNSURE = PairwiseVerdict(winner=None, reason="unsure", choices=("C", "A"))
-SAME = PairwiseVerdict(winner=None, reason="same")
-FAILED = PairwiseVerdict(winner=None, reason="undetermined", choices=(None, "B"), error="away")
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -233,8 +210,3 @@ FAILED = PairwiseVerdict(winner=None, reason="undetermined", choices=(None, "B")
 def test_a_verdict_that_contradicts_itself_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=r"expected a(n error| winner) exactly where"):
         PairwiseVerdict(**fields)
-
-
-@pytest.mark.parametrize("verdict", [FIRST, ALWAYS_A, UNSURE, SAME, FAILED])
-def test_a_verdict_survives_json(verdict: PairwiseVerdict) -> None:
-    assert PairwiseVerdict.model_validate_json(verdict.model_dump_json()) == verdict

@@ -52,7 +52,6 @@ def test_all_answers_of_a_question_compete_and_the_last_score_counts(
 def test_lists_of_any_kind_will_do() -> None:
     expected = {"a": 0.25, "b": 0.5}
     for answers, scores in [
-        (["a", "b"], (0.25, 0.5)),
         (("a", "b"), np.array([0.25, 0.5])),
         (np.array(["a", "b"]), [np.float32(0.25), 0.5]),
         ((one for one in "ab"), (score for score in (0.25, 0.5))),
@@ -63,34 +62,22 @@ def test_lists_of_any_kind_will_do() -> None:
 @pytest.mark.parametrize(
     ("offered", "message"),
     [
-        ("why?", r"expected \(question, answers\) or \(question, answers, scores\), got 'why\?'"),
-        ("ab", "expected .question, answers. or"),
-        (7, "expected .question, answers. or .*, got 7"),
+        ("ab", r"expected \(question, answers\) or \(question, answers, scores\), got 'ab'"),
         (None, "expected .question, answers. or .*, got None"),
-        (("q",), "expected .question, answers. or"),
         (("q", ["a"], [1.0], "more"), "expected .question, answers. or"),
         ({"question": "q", "answers": ["a"]}, "expected .question, answers. or"),
-        ({"q", "a"}, "expected .question, answers. or"),
         ((" \n", ["a"]), r"expected a question, got ' \\n'"),
         ((None, ["a"]), "expected a question, got None"),
         (("q", "because"), "expected a list of answers to 'q', got 'because'"),
-        (("q", None), "expected a list of answers to 'q', got None"),
         (("q", []), r"expected a list of answers to 'q', got \[\]"),
-        (("q", {"a": 0.5}), "expected a list of answers to 'q', got {'a': 0.5}"),
         (("q", {"a"}), "expected a list of answers to 'q', got {'a'}"),
         (("q", ["a", "\t"]), r"expected answers to 'q' that say something, got '\\t'"),
         (("q", ["a", None]), "expected answers to 'q' that say something, got None"),
         (("q", ["a", "b"], [1.0]), r"expected 2 finite numbers, one per answer to 'q', got .*1.0"),
         (("q", ["a"], 1.0), "expected 1 finite numbers, one per answer to 'q', got scores=1.0"),
         (("q", ["a"], "1"), "expected 1 finite numbers"),
-        (("q", ["a"], []), "expected 1 finite numbers"),
         (("q", ["a"], {0.5}), "expected 1 finite numbers"),
-        (("q", ["a"], {"a": 0.5}), "expected 1 finite numbers"),
         (("q", ["a"], [float("nan")]), "expected 1 finite numbers"),
-        (("q", ["a"], [float("inf")]), "expected 1 finite numbers"),
-        (("q", ["a"], [None]), "expected 1 finite numbers"),
-        (("q", ["a"], [True]), "expected 1 finite numbers"),
-        (("q", ["a"], [10**400]), "expected 1 finite numbers"),
     ],
 )
 def test_what_is_no_offer_is_refused_with_its_place(offered: Any, message: str) -> None:
@@ -98,12 +85,8 @@ def test_what_is_no_offer_is_refused_with_its_place(offered: Any, message: str) 
         read_offers([("fine", ["a"]), offered], None)
 
 
-@pytest.mark.parametrize("offered", ["why?", {"why?": ["a"]}, 7, None], ids=repr)
-def test_a_list_of_offers_is_wanted(offered: Any) -> None:
+def test_a_list_of_offers_and_a_text_as_source_are_wanted() -> None:
     with pytest.raises(ValueError, match=r"expected a list of .question, answers., got"):
-        read_offers(offered, None)
-
-
-def test_a_source_is_a_text() -> None:
+        read_offers({"why?": ["a"]}, None)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ValueError, match="add: expected a text as source, got 7"):
         read_offer(("q", ["a"]), 7, "add")  # type: ignore[arg-type]  # on purpose

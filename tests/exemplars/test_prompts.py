@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.example_selectors import BaseExampleSelector
@@ -69,32 +67,17 @@ async def test_an_asynchronous_call_selects_asynchronously() -> None:
     assert found == prompt.invoke({"question": "Is it heavy?"})
 
 
-@pytest.mark.parametrize("selector", [None, Given()], ids=["none", "one that finds nothing"])
-def test_without_examples_all_else_is_the_same(selector: Given | None) -> None:
-    asked = {"question": "Is it heavy?"}
-    without = few_shot_prompt(selector).invoke(asked).to_messages()
-    with_one = few_shot_prompt(Given(("Is it red?", "It is."))).invoke(asked).to_messages()
-    assert turns(without) == [turns(with_one)[0], turns(with_one)[-1]]
+TEXTS = st.text() | st.sampled_from(TROUBLE)
 
 
-@pytest.mark.parametrize("text", TROUBLE, ids=lambda text: repr(text[:9]))
-def test_no_text_is_read_as_a_template(text: str) -> None:
-    prompt = few_shot_prompt(Given((text, text)), text)
-    for found in (
-        prompt.invoke({"question": text}),
-        asyncio.run(prompt.ainvoke({"question": text})),
-    ):
-        kinds = ["system", "human", "ai", "human"]
-        assert turns(found.to_messages()) == [(kind, text) for kind in kinds]
-    without = few_shot_prompt(None, text).invoke({"question": text})
-    assert turns(without.to_messages()) == [("system", text), ("human", text)]
-
-
-@given(st.text(), st.text(), st.text())
-def test_every_text_comes_through(instruction: str, answer: str, question: str) -> None:
+@given(TEXTS, TEXTS, TEXTS)
+def test_no_text_is_read_as_a_template(instruction: str, answer: str, question: str) -> None:
+    asked = {"question": question}
     prompt = few_shot_prompt(Given((question, answer)), instruction)
-    said = [message.content for message in prompt.format_messages(question=question)]
-    assert said == [instruction, question, answer, question]
+    expected = [("system", instruction), ("human", question), ("ai", answer), ("human", question)]
+    assert turns(prompt.invoke(asked).to_messages()) == expected
+    for without in (few_shot_prompt(None, instruction), few_shot_prompt(Given(), instruction)):
+        assert turns(without.invoke(asked).to_messages()) == [expected[0], expected[-1]]
 
 
 async def test_it_works_in_a_chain_and_pickled() -> None:

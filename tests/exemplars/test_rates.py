@@ -33,15 +33,6 @@ def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
     assert found.position_bias == Share(8 + 6 + 1, 16 + 6 + 1 + 2)
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "bias"), [([ALWAYS_A] * 3, 1.0), ([ALWAYS_B] * 3, 0.0), ([FIRST, SECOND], 0.5)]
-)
-def test_position_bias_is_the_share_of_what_stood_first(
-    verdicts: list[PairwiseVerdict], bias: float
-) -> None:
-    assert win_rates(verdicts).position_bias.value == bias
-
-
 @pytest.mark.parametrize("verdicts", [[], [FAILED.model_copy(update={"choices": (None, None)})]])
 def test_nothing_gives_no_rate_and_no_number(verdicts: list[PairwiseVerdict]) -> None:
     found = win_rates(verdicts)

@@ -13,10 +13,12 @@ import pytest
 
 from demur import ExampleStore
 from demur.errors import DemurError
-from demur.exemplars import Candidate, Entry
+from demur.evaluators import NeighborStore
+from demur.exemplars import Candidate
 from exemplars.conftest import Open
 from support.chroma_server import chroma_server
-from support.exemplars import answers, best, graded, scorer
+from support.exemplars import answers, best, scorer
+from support.fakes import ScriptedModel
 from support.fewl import QUESTION, model
 from support.vectors import Told
 
@@ -26,100 +28,58 @@ pytest.importorskip("filelock")
 STRANGE = "1 1 | was heißt \u200d👩\u200d🚀 {x} {{ y }} {% if %} \x00 \ud800?"
 
 
-async def add(mode: str, store: ExampleStore, *offer: Any, **options: Any) -> Entry:
-    """Add an offer, and return what is then kept of the question."""
-    if mode == "sync":
-        told = store.add(*offer, **options)
-    else:
-        told = await store.aadd(*offer, **options)
-    kept = store.get(offer[0])
-    assert kept is not None
-    assert all(one in kept.candidates for one in told.candidates)
-    return kept
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 # --- What is kept ---------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_what_is_added_is_read_again(anywhere: Open) -> None:
+def test_what_is_added_is_read_again_with_lone_surrogates_replaced(anywhere: Open) -> None:
+    long = "{long} " * 7200
     told = anywhere().add("1 0 | why?", ["because", "so"], [0.25, 1], source="by hand")
     anywhere().add("0 1 | how?", ["thus"], [-2])
+    anywhere().add(STRANGE, [STRANGE, long, f"{long}!"], [3, 2, 1])
     again = anywhere()
     entry = again.get("1 0 | why?")
     assert entry == told
-    assert entry is not None
-    assert [(one.answer, one.score) for one in entry.candidates] == [("so", 1.0), ("because", 0.25)]
-    (so, because) = entry.candidates
-    assert entry.best == so
+    (so, because) = told.candidates
+    assert (told.best, told.stale, because.source) == (so, (), "by hand")
     assert so == Candidate("so", 1.0, "given", so.scored_at, "by hand", {})
-    assert because.source == "by hand"
-    assert entry.stale == ()
     assert again.get("who?") is None
-    assert (len(again), answers(again.get("0 1 | how?"))) == (2, ["thus"])
-    assert {one.question for one in again.entries()} == {"1 0 | why?", "0 1 | how?"}
-    near = again.nearest("2 1 | what?", 5)
-    assert [(one.question, one.answer, one.score) for one in near] == [
-        ("1 0 | why?", "so", 1.0),
-        ("0 1 | how?", "thus", -2.0),
-    ]
-    assert [one.similarity for one in near] == [
-        pytest.approx(2 / 5**0.5),
-        pytest.approx(1 / 5**0.5),
-    ]
-
-
-@pytest.mark.slow
-def test_strange_and_long_texts_come_back_with_lone_surrogates_replaced(anywhere: Open) -> None:
-    long = "{long} " * 7200
-    given = [STRANGE, long, f"{long}!", "\n"]
-    anywhere().add(STRANGE, given[:3], [3, 2, 1])
     expected = STRANGE.replace("\ud800", "\ufffd")
-    entry = anywhere().get(STRANGE)
-    assert entry is not None
-    assert entry.question == expected
-    assert answers(entry) == [expected, long, f"{long}!"]
-    (found,) = anywhere().nearest("0 1 | q", 3)
-    assert (found.question, found.answer) == (expected, expected)
-    anywhere().add(STRANGE, given[:1], [3])
-    assert anywhere().get(STRANGE) == entry
+    assert answers(again.get(STRANGE)) == [expected, long, f"{long}!"]
+    assert len(again) == 3
+    assert {one.question for one in again.entries()} == {"1 0 | why?", "0 1 | how?", expected}
+    near = again.nearest("2 1 | what?", 5)
+    assert [(one.question, one.answer, one.score, one.similarity) for one in near] == [
+        (expected, expected, 3.0, pytest.approx(3 / 10**0.5)),
+        ("1 0 | why?", "so", 1.0, pytest.approx(2 / 5**0.5)),
+        ("0 1 | how?", "thus", -2.0, pytest.approx(1 / 5**0.5)),
+    ]
 
 
-@pytest.mark.slow
-async def test_the_same_twice_changes_nothing(mode: str, tmp_path: Path, anywhere: Open) -> None:
+async def test_the_same_twice_changes_nothing_and_a_new_candidate_competes(tmp_path: Path) -> None:
     asked = model()
     given = scorer(reference_models=asked)
-    store = anywhere(given)
-    first = await add(mode, store, QUESTION, ["0.2 no", "0.8 yes"], source="run 1")
+    store = ExampleStore(tmp_path / "chroma", embedding=Told(), scorer=given)
+    first = store.add(QUESTION, ["0.2 no", "0.8 yes"], source="run 1")
+    assert answers(first) == ["0.8 yes", "0.2 no"]
+    assert store.scorers() == {first.candidates[0].scorer: given.fingerprints}
     store.export(tmp_path / "first")
-    again = anywhere(given)
-    assert await add(mode, again, QUESTION, ["0.8 yes", "0.2 no"], source="run 2") == first
-    assert await add(mode, again, f" {QUESTION}\n", ["0.8 yes"]) == first
-    assert await add(mode, again, QUESTION, ["0.8 yes"], [first.candidates[0].score]) == first
-    again.export(tmp_path / "second")
+    assert store.add(QUESTION, ["0.8 yes", "0.2 no"], source="run 2") == first
+    assert (await store.aadd(f" {QUESTION}\n", ["0.8 yes", "0.2 no"])).all == first.all
+    store.add(QUESTION, ["0.8 yes"], [first.candidates[0].score])
+    assert store.get(QUESTION) == first
+    store.export(tmp_path / "second")
     assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
-    assert given.similarity.asked == 4
-    assert asked.stages == ["reference"]
-    await add(mode, again, QUESTION, ["0.8 yes", "0.9 surely"])
+    assert (given.similarity.asked, asked.stages) == (4, ["reference"])
+    await store.aadd(QUESTION, ["0.8 yes", "0.9 surely"], source="later")
     assert given.similarity.asked == 6
-
-
-@pytest.mark.slow
-async def test_a_new_candidate_competes(mode: str, anywhere: Open) -> None:
-    store = anywhere(scorer())
-    await add(mode, store, QUESTION, ["0.5 may be"])
-    assert answers(await add(mode, store, QUESTION, ["0.4 no"])) == ["0.5 may be", "0.4 no"]
-    assert best(store, QUESTION) == "0.5 may be"
-    entry = await add(mode, store, QUESTION, ["0.6 yes"], source="later")
-    assert answers(entry) == ["0.6 yes", "0.5 may be", "0.4 no"]
-    assert anywhere().get(QUESTION) == entry
-    assert [one.source for one in entry.candidates] == ["later", None, None]
-    assert (store.nearest("0 1 | q", 1)[0].answer, len(store)) == ("0.6 yes", 1)
+    store.add(QUESTION, ["0.1 never"])
+    entry = store.get(QUESTION)
+    assert answers(entry) == ["0.9 surely", "0.8 yes", "0.2 no", "0.1 never"]
+    assert entry is not None
+    assert [one.source for one in entry.candidates] == ["later", "run 1", "run 1", None]
+    assert [one.answer for one in store.nearest("0 1 | q", 9)] == ["0.9 surely"]
+    store.close()
 
 
 def test_a_score_that_is_given_anew_replaces_the_old_one(store: ExampleStore) -> None:
@@ -133,10 +93,6 @@ def test_a_score_that_is_given_anew_replaces_the_old_one(store: ExampleStore) ->
     ]
 
 
-def test_of_one_answer_with_several_scores_the_last_counts(store: ExampleStore) -> None:
-    assert [one.score for one in store.add("q", ["a", "a"], [1, 2]).candidates] == [2.0]
-
-
 def test_a_question_is_known_whatever_its_white_space_and_form(store: ExampleStore) -> None:
     store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"], [1])
     for at, same in enumerate(["1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "]):
@@ -146,65 +102,26 @@ def test_a_question_is_known_whatever_its_white_space_and_form(store: ExampleSto
     assert (len(store), len(answers(store.get("1 0 | Who is Ren\u00e9e?")))) == (1, 3)
 
 
-def test_equal_scores_have_an_order_that_stays(store: ExampleStore) -> None:
-    other = ExampleStore(embedding=Told())
-    for at in range(8):
-        store.add("q", [f"answer {at}"], [0.5])
-        other.add("q", [f"answer {7 - at}"], [0.5])
-    assert answers(store.get("q")) == answers(other.get("q"))
-
-
-# --- Bad input ------------------------------------------------------------------------------------
-
-
-async def test_what_cannot_be_kept_is_refused_and_nothing_written(
-    mode: str, store: ExampleStore
-) -> None:
-    for offer, message in [
-        ((" ", ["a"], [1]), "expected a question, got ' '"),
-        (("q", "because", [1]), "expected a list of answers to 'q', got 'because'"),
-        (("q", ["a", " "], [1, 2]), "expected answers to 'q' that say something, got ' '"),
-        (("q", ["a"], [float("nan")]), "expected 1 finite numbers, one per answer to 'q'"),
-    ]:
-        with pytest.raises(ValueError, match=f"^a?add: {message}"):
-            await add(mode, store, *offer)
+async def test_what_cannot_be_kept_is_refused_and_nothing_written(store: ExampleStore) -> None:
+    with pytest.raises(ValueError, match=r"^add: expected answers to 'q' that say something"):
+        store.add("q", ["a", " "], [1, 2])
+    with pytest.raises(ValueError, match=r"^aadd: expected 1 finite numbers, one per answer"):
+        await store.aadd("q", ["a"], [float("nan")])
     with pytest.raises(DemurError, match="there is no scorer for the answers to 'q'"):
-        await add(mode, store, "q", ["a"])
+        store.add("q", ["a"])
     assert (len(store), list(store.entries())) == (0, [])
 
 
-@pytest.mark.slow
-async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept(mode: str) -> None:
+async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
     store = ExampleStore(embedding=Told(), scorer=scorer())
     message = f"of the answers to '{QUESTION}' the answer 'no grade' could not be scored: the simil"
-    for _ in range(2):
-        with pytest.raises(DemurError) as error:
-            await add(mode, store, QUESTION, ["0.2 no", "no grade", "0.8 yes"])
-        assert str(error.value).startswith(message)
+    offer = QUESTION, ["0.2 no", "no grade", "0.8 yes"]
+    with pytest.raises(DemurError) as sync:
+        store.add(*offer)
+    with pytest.raises(DemurError) as native:
+        await store.aadd(*offer)
+    assert all(str(error.value).startswith(message) for error in (sync, native))
     assert answers(store.get(QUESTION)) == ["0.8 yes", "0.2 no"]
-    away = scorer(reference_models=model(reference=ValueError("no such model")))
-    other = ExampleStore(embedding=Told(), scorer=away)
-    with pytest.raises(DemurError, match="no such model"):
-        await add(mode, other, QUESTION, ["0.2 no"])
-    assert len(other) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((" ", 5), {}, "expected a question, got ' '"),
-        ((None, 5), {}, "expected a question, got None"),
-        (("q", 0), {}, "k must be an integer, at least 1, got 0"),
-        (("q", 5), {"max_similarity": float("nan")}, "max_similarity is a cosine"),
-        (("q", 5), {"min_score": float("nan")}, "min_score must be a finite number"),
-    ],
-    ids=["blank", "none", "k", "ceiling", "score"],
-)
-def test_impossible_wishes_are_refused(
-    store: ExampleStore, arguments: tuple[Any, ...], options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        store.nearest(*arguments, **options)
 
 
 # --- Near -----------------------------------------------------------------------------------------
@@ -213,14 +130,17 @@ def test_impossible_wishes_are_refused(
 def test_the_question_itself_and_what_is_written_otherwise_only_are_not_told(
     store: ExampleStore,
 ) -> None:
+    assert store.nearest("1 0 | who lit it?", 5) == []
     same = ["1 0 | Who lit it?", "1 0 | who lit it", "1 0 | WHO LIT IT!", "1  0 | who lit it?"]
     for question in [*same, "1 1 | who else?", "1 1 | Who else?!", "0 1 | nobody"]:
         store.add(question, ["a"], [1])
     found = [one.question for one in store.nearest("1 0 | who lit it?", 9)]
-    assert found[1] == "0 1 | nobody"
     assert found[0] in ("1 1 | who else?", "1 1 | Who else?!")
-    assert len(found) == 2
-    assert [one.question for one in store.nearest("1 0 | who lit it?", 9)] == found
+    assert found[1:] == ["0 1 | nobody"]
+    with pytest.raises(ValueError, match="expected a question, got ' '"):
+        store.nearest(" ", 5)
+    with pytest.raises(ValueError, match="k must be an integer, at least 1, got 0"):
+        store.nearest("q", 0)
 
 
 @pytest.mark.slow
@@ -237,12 +157,6 @@ def test_limits_hold_and_the_search_is_widened_until_enough_fit(store: ExampleSt
     assert len(store.nearest("1 0 | q", 699)) == 699
     both = store.nearest("1 0 | q", 5, max_similarity=0.8944, min_score=1)
     assert [one.question.split()[-1] for one in both] == ["q399", "q499", "q599", "q699"]
-
-
-def test_of_nothing_nothing_is_near(store: ExampleStore) -> None:
-    assert store.nearest("1 0 | q", 5) == []
-    store.add("1 0 | q", ["a"], [1])
-    assert store.nearest("1 0 | q", 5) == []
 
 
 def test_vectors_are_those_of_the_questions(store: ExampleStore) -> None:
@@ -265,48 +179,30 @@ def test_of_many_answers_to_near_questions_the_best_is_told(store: ExampleStore)
 # --- Taking away ----------------------------------------------------------------------------------
 
 
-OFFERS = [("1 0 | p", ["a", "b"], [1, 3]), ("0 1 | q", ["a"], [2])]
-
-
-def left(store: ExampleStore) -> dict[str, list[str]]:
-    return {entry.question[-1]: sorted(answers(entry)) for entry in store.entries()}
-
-
-def test_what_is_removed_is_gone_for_all(anywhere: Open) -> None:
-    anywhere().add_many(OFFERS)
+@pytest.mark.slow
+def test_what_is_removed_is_gone_for_all_and_can_be_added_again(anywhere: Open) -> None:
+    anywhere().add_many([("1 0 | p", ["a", "b"], [1, 3]), ("0 1 | q", ["a"], [2])])
     other = anywhere()
     assert len(list(other.entries())) == 2
+
+    def left() -> dict[str, list[str]]:
+        return {entry.question: answers(entry) for entry in other.entries()}
+
     assert anywhere().remove("1 0 | p", "b") == 1
     assert anywhere().remove(" 0 1 |  q ") == 1
-    assert left(other) == {"p": ["a"]}
+    assert left() == {"1 0 | p": ["a"]}
     assert (len(other), [one.answer for one in other.nearest("1 1 | r", 9)]) == (1, ["a"])
     assert other.remove("1 0 | p", "unknown") == other.remove("0 1 | unknown") == 0
-    assert left(other) == {"p": ["a"]}
-
-
-def test_what_was_removed_can_be_added_again(store: ExampleStore) -> None:
-    store.add_many([(f"1 {at} | {at}", ["a"], [1]) for at in range(3)])
-    assert len(list(store.entries())) == 3
-    store.remove("1 1 | 1")
-    store.add("1 9 | 9", ["a"], [1])
     # The store has as many questions as before, but others.
-    assert sorted(one.question for one in store.entries()) == ["1 0 | 0", "1 2 | 2", "1 9 | 9"]
-    store.add("1 1 | 1", ["b"], [1])
-    assert best(store, "1 1 | 1") == "b"
-    assert len(store.nearest("0 1 | q", 9)) == 4
+    anywhere().add("0 1 | new", ["a"], [1])
+    assert left() == {"1 0 | p": ["a"], "0 1 | new": ["a"]}
+    anywhere().add("0 1 | q", ["b"], [1])
+    assert left() == {"1 0 | p": ["a"], "0 1 | new": ["a"], "0 1 | q": ["b"]}
 
 
 # --- Places ---------------------------------------------------------------------------------------
 
 
-def test_a_scorers_name_can_be_told(anywhere: Open) -> None:
-    assert anywhere(scorer()).scorers() == {}
-    entry = anywhere(scorer()).add("1 0 | q", ["0.5 a"])
-    assert entry.best is not None
-    assert anywhere(scorer()).scorers() == {entry.best.scorer: scorer().fingerprints}
-
-
-@pytest.mark.slow
 def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     import chromadb
 
@@ -325,8 +221,6 @@ def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
 
 
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
-    from demur.evaluators import NeighborStore
-
     ExampleStore(tmp_path, embedding=Told("one")).close()
     with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):
         ExampleStore(tmp_path, embedding=Told("two"))
@@ -337,36 +231,24 @@ def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) ->
     beside.close()
 
 
-def test_a_store_of_a_folder_or_server_is_pickled_and_one_in_memory_not(
-    tmp_path: Path, server: str, store: ExampleStore
-) -> None:
-    for path in (tmp_path / "chroma", server):
-        first = ExampleStore(path, collection="pickled", embedding=Told())
-        first.add("1 0 | q", ["a"], [1])
-        again = pickle.loads(pickle.dumps(first))
-        assert again.get("1 0 | q") == first.get("1 0 | q")
-        assert repr(again) == repr(first)
-        first.close()
-        again.close()
-    with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
-        pickle.dumps(store)
-
-
 def says(stage: str, messages: Any) -> str:
     return "1. One.\n2. Two."
 
 
-def test_a_pickle_has_its_scorer(tmp_path: Path) -> None:
-    from support.fakes import ScriptedModel
-
+def test_a_store_of_a_folder_is_pickled_with_its_scorer_and_one_in_memory_not(
+    tmp_path: Path, store: ExampleStore
+) -> None:
     given = scorer(reference_models=ScriptedModel(script=says), neighbors=None)
-    first = ExampleStore(tmp_path, embedding=Told(), scorer=given)
+    first = ExampleStore(tmp_path, collection="pickled", embedding=Told(), scorer=given)
     first.add(QUESTION, ["0.2 no"])
     again = pickle.loads(pickle.dumps(first))
+    assert repr(again) == repr(first)
     assert answers(again.add(QUESTION, ["0.8 yes"])) == ["0.8 yes"]
-    assert answers(again.get(QUESTION)) == ["0.8 yes", "0.2 no"]
+    assert answers(first.get(QUESTION)) == ["0.8 yes", "0.2 no"]
     first.close()
     again.close()
+    with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
+        pickle.dumps(store)
 
 
 def test_what_was_closed_says_so(tmp_path: Path) -> None:
@@ -396,7 +278,6 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     uses: list[Callable[[], object]] = [
         lambda: store.get(QUESTION),
         lambda: store.nearest("0 1 | q", 1),
-        lambda: store.add(QUESTION, ["0.6"]),
         lambda: asyncio.run(store.aadd(QUESTION, ["0.6"])),
         lambda: store.add_many([(QUESTION, ["0.6"])]),
         lambda: store.rescore(),
@@ -423,7 +304,7 @@ def test_an_entry_that_is_not_ours_is_told() -> None:
             use()
 
 
-@pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [1.0], [[1.0], [2.0]]], ids=str)
+@pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [[1.0], [2.0]]], ids=str)
 def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     told = Told()
     told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]  # of this object only
@@ -433,15 +314,10 @@ def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     assert len(store) == 0
 
 
-def test_a_vector_is_computed_once(tmp_path: Path) -> None:
+def test_a_vector_is_computed_once() -> None:
     told = Told()
-    store = ExampleStore(tmp_path, embedding=told)
+    store = ExampleStore(embedding=told)
     store.nearest("1 0 | q", 3)
     store.add("1 0 | q", ["a"], [1])
     store.add("1 0 | q", ["b"], [2])
     assert told.texts == ["1 0 | q"]
-    store.close()
-
-
-def test_graded_is_what_scores() -> None:
-    assert graded([("0.25 so", "x")]) == [0.25]
