@@ -5,37 +5,49 @@ PYTHON ?= python3
 # Several processes read the tests, and later ones find the compiled files.
 export PYTHONDONTWRITEBYTECODE :=
 IN_VENV := .venv/bin/python -m
-# Three at a time, because many tests wait. Tests on the real model run alone: it uses all cores.
-SIDE_BY_SIDE := $(IN_VENV) pytest -n 3
+# Three at a time, because many tests wait. Slow tests that share a server or a cluster are a group.
+SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist
+GROUPED := $(SIDE_BY_SIDE) loadgroup
+# Each process draws a secret for the delimiters around judged texts, and a small model judges a
+# little differently with each. With a given secret the model is asked the same every time. Its
+# tests run one by one, because it uses all cores.
+ON_THE_MODEL := DEMUR_SECRET=tests $(IN_VENV) pytest
 REAL := tests/real integrations/llama-index/tests/test_real.py
-HERE := not real and not documentation and not packaging
-# All tests of the other distributions are marked slow, and to collect them takes long.
-QUICK := tests integrations/langchain/tests
+LEFT_OUT :=
 
-.PHONY: help demo test check lint quick slow real documentation packaging site bench clean before-tests env-run env-dev weights
+.PHONY: help demo test test-all check lint quick smoke smoke-real slow real notebooks documentation \
+	packaging affected release-check site bench clean before-tests env-run env-dev weights
 
 help:
-	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
-	@echo 'make test    run the tests, those on the real local model too (20 to 45 minutes on two cores)'
-	@echo 'make check   lint, types, which room imports which, the quick tests'
-	@echo 'make quick   the quick tests alone (3 minutes)'
-	@echo 'make documentation  run the notebooks, the demonstration, and the code of the README and the pages'
-	@echo 'make packaging  build the distributions and install them into environments of their own'
-	@echo 'make site    build the documentation into site/, strictly; open site/index.html by a web server'
-	@echo 'make bench   measure time and memory, side by side in one run (docs/performance.md)'
-	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
+	@echo 'make demo      watch a guarded chain answer questions, on local models alone (fetches 1.1 GB once)'
+	@echo 'make test      run the tests that show that demur works, on the real local model too'
+	@echo 'make test-all  run all tests'
+	@echo 'make check     lint, types, which room imports which, the quick tests'
+	@echo 'make affected  run those of the other tests that the change since the last landing can reach'
+	@echo 'make release-check  build the distributions, install them on every supported Python'
+	@echo 'make site      build the documentation into site/, strictly; open site/index.html by a web server'
+	@echo 'make bench     measure time and memory, side by side in one run (docs/performance.md)'
+	@echo 'make clean     remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
 	@$(IN_VENV) demur models pull
 	@$(IN_VENV) demur demo
 
-# The quick tests run once in one run of make, also if several targets need them.
-test: before-tests quick slow real
+test: before-tests quick smoke smoke-real
+test-all: export DEMUR_RUN_ALL := 1
+test-all: test slow real notebooks documentation packaging
+
+check: lint quick
+
+# In one run of make, also in one with `-j`, the parts come one after another: each uses all cores.
+ifneq ($(filter test test-all,$(MAKECMDGOALS)),)
+smoke: quick
+smoke-real: smoke
+slow real notebooks documentation packaging: smoke-real
+endif
 
 before-tests: env-dev
 	@$(IN_VENV) tools.before_tests
-
-check: lint quick
 
 lint: env-dev
 	$(IN_VENV) ruff check .
@@ -43,26 +55,46 @@ lint: env-dev
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
+	$(IN_VENV) tools.api
 
+MARKED := slow or browser or real or documentation or packaging
 quick: env-dev
-	$(SIDE_BY_SIDE) --dist worksteal -m 'not slow and not browser and $(HERE)' $(QUICK)
+	$(SIDE_BY_SIDE) worksteal -m 'not ($(MARKED))' tests integrations/langchain/tests
+
+# Only files that have smoke tests are read: to collect all takes long.
+smoke: env-dev
+	$(GROUPED) -m 'smoke and not real' \
+		$(shell grep -rlE 'mark\.smoke' --include='test_*.py' tests integrations research)
+
+smoke-real: env-dev weights
+	$(ON_THE_MODEL) -m 'smoke and real' $(REAL)
 
 slow: env-dev
-	$(SIDE_BY_SIDE) --dist loadgroup -m '(slow or browser) and $(HERE)'
+	$(GROUPED) -m '(slow or browser) and not (smoke or real or documentation or packaging)' \
+		$(addprefix --ignore=,$(LEFT_OUT))
 
-# Each process draws a secret for the delimiters around judged texts, and a small model judges a
-# little differently with each. With a given secret the model is asked the same every time.
 real: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
+	$(ON_THE_MODEL) -m 'real and not (smoke or documentation)' $(REAL)
+
+notebooks: env-dev weights
+	$(ON_THE_MODEL) -m documentation tests/real/test_notebooks.py
 
 documentation: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m documentation $(REAL) tests/exemplars tests/documentation
+	$(ON_THE_MODEL) -m 'documentation and not smoke' $(REAL) tests/exemplars tests/documentation \
+		--ignore=tests/real/test_notebooks.py
+
+# One Python, and wheels; `release-check` has all Pythons, and source distributions.
+packaging: env-dev weights
+	$(IN_VENV) pytest -n 2 --dist loadfile -m 'packaging and not smoke' tests/packaging
+
+release-check: export DEMUR_RELEASE := 1
+release-check: packaging
+
+affected: env-dev
+	@$(IN_VENV) tools.affected
 
 site: env-dev
 	$(IN_VENV) tools.site
-
-packaging: env-dev weights
-	$(IN_VENV) pytest -n 2 --dist loadfile tests/packaging
 
 bench: env-dev
 	$(IN_VENV) bench.import_time
