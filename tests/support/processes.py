@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import signal
-import time
 import traceback
 from collections.abc import Callable
 
@@ -76,19 +74,22 @@ def together(count: int, work: Callable[[int], object]) -> None:
 def killed_at_random(
     make: Callable[[], Callable[[Record], None]], rounds: int, seed: int
 ) -> list[str]:
-    """Write records in two processes and kill both after a moment, for a number of rounds.
+    """Write records in two processes and kill both, for a number of rounds.
+
+    Both write for ever, and are killed after a number of records, in whatever they do then.
 
     Args:
         make: A function that makes the writer of a process.
         rounds: The number of rounds.
-        seed: The seed of the moments.
+        seed: The seed of the numbers of records.
 
     Returns:
-        The ids of the records that a process had reported as written.
+        The ids of the records that a process had reported as written: at least one a round.
     """
     draw, told = random.Random(seed), b""
     for _ in range(rounds):
         out, into = os.pipe()
+        most = told.count(b"\n") + draw.randint(1, 30)
 
         def write_for_ever(into: int = into) -> None:
             draw.seed(os.getpid())
@@ -100,8 +101,8 @@ def killed_at_random(
 
         children = [forked(write_for_ever) for _ in range(2)]
         os.close(into)
-        select.select([out], [], [], 30)  # This waits until the first record is written.
-        time.sleep(draw.uniform(0, 0.15))
+        while told.count(b"\n") < most and (read := os.read(out, 1 << 16)):
+            told += read
         for child in children:
             os.kill(child, signal.SIGKILL)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
