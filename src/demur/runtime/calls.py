@@ -161,19 +161,25 @@ class ChatCall:
     def _second(self, tries: Tries, slot: Slots) -> Iterator[bool]:
         """Take a free slot for a second request, and yield whether the request may be made."""
         has_slot = slot.acquire(timeout=0)
+        may = has_slot and hedges_of(self.model).take() and tries.hedge()
+        if has_slot and not may:
+            slot.release()  # the request that is refused needs none
         try:
-            yield has_slot and hedges_of(self.model).take() and tries.hedge()
+            yield may
         finally:
-            if has_slot:
+            if may:
                 slot.release()
 
     @asynccontextmanager
     async def _asecond(self, tries: Tries, slot: asyncio.Semaphore) -> AsyncIterator[bool]:
         has_slot = await acquired(slot, 0)
+        may = has_slot and hedges_of(self.model).take() and tries.hedge()
+        if has_slot and not may:
+            slot.release()  # the request that is refused needs none
         try:
-            yield has_slot and hedges_of(self.model).take() and tries.hedge()
+            yield may
         finally:
-            if has_slot:
+            if may:
                 slot.release()
 
     def _key(self, policy: CallPolicy) -> Hashable:
