@@ -232,6 +232,7 @@ def test_connections_of_another_event_loop_are_used_up_at_once(
     [
         ("attempts", 0), ("timeout", 0), ("timeout", float("nan")), ("deadline", -1),
         ("first_delay", -0.1), ("max_delay", float("nan")), ("max_concurrency", 0),
+        ("hedge_after", 0), ("hedge_after", float("nan")),
     ],
 )  # fmt: skip
 def test_a_policy_out_of_range_names_the_field(field: str, value: Any) -> None:
