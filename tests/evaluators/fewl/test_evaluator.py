@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from allpairspy import AllPairs
 from langchain_core.messages import BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
-from demur import FEWL, Evaluation, Failure, Guard
+from demur import Evaluation, Failure, Guard
 from demur.evaluators import FEWLPrompts, NeighborStore
 from demur.runtime import CallPolicy
 from support.fakes import ScriptedModel, isolated
@@ -111,13 +112,19 @@ def agrees(messages: Sequence[BaseMessage]) -> str:
     return "\n".join(f"{at}. {'yes' if text in yes[said] else 'no'}" for at, _, text in lines)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("penalty", [True, False])
-@pytest.mark.parametrize("temperature", [1.0, 0.25])
-@pytest.mark.parametrize("normalization", ["paper", "mean_one"])
-@pytest.mark.parametrize("divergence", ["tv", "js", "kl"])
 @pytest.mark.parametrize(
-    "weighting", ["expertise", "uniform", "best", "ideal", "first", "agreement"]
+    ("weighting", "divergence", "normalization", "temperature", "penalty"),
+    [
+        *AllPairs(
+            [
+                ["expertise", "uniform", "best", "ideal", "first", "agreement"],
+                ["tv", "js", "kl"],
+                ["paper", "mean_one"],
+                [1.0, 0.25],
+                [True, False],
+            ]
+        )
+    ],
 )
 def test_the_score_is_the_one_worked_out_by_hand(
     weighting: str, divergence: str, normalization: str, temperature: float, penalty: bool
@@ -178,21 +185,11 @@ def test_details_hold_every_term() -> None:
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
 
 
-def test_details_of_the_best_say_who_counts() -> None:
-    found = fewl(
-        similarity=table, neighbors=store(*NEIGHBORS), penalty=True, weighting="best"
-    ).invoke(SAMPLE)
-    assert found.details["counted"] == [0]
-    assert found.details["weights"] == [1, 0]
-    assert found.details["similarities"] == SIM
-
-
 @pytest.mark.parametrize(("weighting", "used"), [("uniform", 0), ("ideal", 0), ("best", 3)])
 def test_pairs_count_as_used_where_they_decide(weighting: str, used: int) -> None:
     found = fewl(similarity=table, weighting=weighting).invoke(SAMPLE)
     assert found.details["pairs_used"] == used
-    by_agreement = fewl(model(agreement=agrees), similarity=table, expertise="agreement")
-    assert by_agreement.invoke(SAMPLE).details["pairs_used"] == 3
+    assert found.details["counted"] == ([0] if weighting == "best" else [0, 1])
 
 
 # --- Warnings about scores -----------------------------------------------------------------------
@@ -202,8 +199,9 @@ FEW = PAIRS.replace("No cat.", "A CAT")
 """A reply that has only two usable pairs."""
 
 
-@pytest.mark.parametrize("normalization", ["paper", "mean_one"])
-@pytest.mark.parametrize("expertise", ["similarity", "agreement"])
+@pytest.mark.parametrize(
+    ("expertise", "normalization"), [("similarity", "paper"), ("agreement", "mean_one")]
+)
 def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
     expertise: str, normalization: str
 ) -> None:
@@ -227,14 +225,13 @@ def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
     [
         ({"pairs": FEW}, {}, "2 usable pairs.*min_pairs=3.*give another generator"),
         ({"pairs": "Well..."}, {}, "0 usable pairs"),
-        ({}, {"min_pairs": 4}, "3 usable pairs.*min_pairs=4"),
         ({"pairs": FEW, "agreement": agrees}, {"expertise": "agreement"}, "2 usable pairs"),
         ({"agreement": "Well..."}, {"expertise": "agreement"}, "cannot be read.*'similarity'"),
         ({"agreement": ValueError("gone")}, {"expertise": "agreement"}, "failed.*try again"),
     ],
-    ids=["few", "none", "more wanted", "few to agree with", "unreadable", "failed"],
+    ids=["few", "none", "few to agree with", "unreadable", "failed"],
 )
-async def test_the_best_is_undetermined_where_expertise_cannot_be_told(
+def test_the_best_is_undetermined_where_expertise_cannot_be_told(
     replies: dict[str, Any], options: dict[str, Any], why: str
 ) -> None:
     given = fewl(model(**replies), weighting="best", threshold=0, **options)
@@ -243,7 +240,6 @@ async def test_the_best_is_undetermined_where_expertise_cannot_be_told(
     assert (found.score, found.label, found.passed) == (None, None, None)
     assert re.search(why, found.error or "")
     assert "weighting='expertise'" in (found.error or "")
-    assert (await given.ainvoke(SAMPLE)).error == found.error
 
 
 def test_what_the_references_agree_with_counts_by_the_pairs_wanted_now() -> None:
@@ -317,19 +313,13 @@ def test_neighbours_can_be_drawn_at_random() -> None:
 
 @pytest.mark.parametrize(("threshold", "passed"), [(0.24, True), (0.25, False)])
 def test_a_threshold_decides(threshold: float, passed: bool) -> None:
-    score = fewl(similarity=table).invoke(SAMPLE).score
-    assert score == pytest.approx(0.24565234)
     found = fewl(similarity=table, threshold=threshold).invoke(SAMPLE)
     assert found.passed is passed
     assert found.label == ("factual" if passed else "non-factual")
     assert found.failure is (None if passed else Failure.OTHER)
 
 
-def test_an_answer_passes_that_just_reaches_the_threshold() -> None:
-    assert fewl(threshold=math.tanh(0.5) / 2, weighting="first").invoke(SAMPLE).passed is True
-
-
-@pytest.mark.parametrize(("lazy", "failure"), [(0.6, "vague"), (0.5, "vague"), (0.4, "other")])
+@pytest.mark.parametrize(("lazy", "failure"), [(0.5, "vague"), (0.4, "other")])
 def test_vague_is_what_is_as_much_like_answers_to_other_questions(
     lazy: float, failure: str
 ) -> None:
@@ -351,7 +341,6 @@ def broken(pairs: Sequence[tuple[str, str]]) -> list[float]:
 @pytest.mark.parametrize(
     ("sample", "options", "why"),
     [
-        ({"question": None}, {}, "no question"),
         ({"question": " \n"}, {}, "no question"),
         ({"answer": " \t"}, {}, "the answer is empty"),
         ({}, {"reference_models": model(reference=ValueError("out of order"))}, "out of order"),
@@ -366,38 +355,19 @@ def broken(pairs: Sequence[tuple[str, str]]) -> list[float]:
         ({}, {"similarity": lambda pairs: [7.0] * len(pairs)}, "the similarity failed"),
         ({"metadata": {}}, {"weighting": "ideal"}, r"metadata\['correct'\], got None"),
         (
-            {"metadata": {"correct": ["Yes."], "incorrect": []}},
-            {"weighting": "ideal"},
-            r"metadata\['incorrect'\], got \[\]",
-        ),
-        (
             {"metadata": {"correct": "Yes.", "incorrect": ["No."]}},
             {"weighting": "ideal"},
             r"metadata\['correct'\], got 'Yes.'",
         ),
     ],
-    ids=[
-        "no question",
-        "blank question",
-        "blank answer",
-        "a model that fails",
-        "a model that says nothing",
-        "one of two says nothing",
-        "no pairs",
-        "a similarity that fails",
-        "a similarity out of range",
-        "no labels",
-        "one side without labels",
-        "labels of another kind",
-    ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str) -> None:
+def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str) -> None:
     given = fewl(**{"neighbors": store(), **options})
     found = given.invoke({**SAMPLE, **sample})
     assert found.undetermined
     assert re.search(why, found.error or "")
     assert (found.score, found.label, found.passed) == (None, None, None)
-    assert (await given.ainvoke({**SAMPLE, **sample})).error == found.error
 
 
 def test_what_cannot_be_scored_costs_nothing() -> None:
@@ -416,29 +386,13 @@ def test_what_cannot_be_scored_costs_nothing() -> None:
     [
         ({"reference_models": []}, ValueError, "an empty list"),
         ({"reference_models": 7}, TypeError, "model name or a LangChain chat model, got int"),
-        ({"reference_models": "gpt"}, ValueError, "unknown model 'gpt'"),
-        ({"reference_models": [model(), 7]}, TypeError, "got int"),
         ({"generator": 7}, TypeError, "got int"),
         ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
-        ({"similarity": 7}, TypeError, "expected a similarity"),
         ({"neighbors": "store"}, ValueError, "NeighborStore"),
-        ({"n_answers": 0}, ValueError, "n_answers"),
-        ({"n_wrong": 0}, ValueError, "n_wrong"),
-        ({"k_neighbors": 0}, ValueError, "k_neighbors"),
-        ({"min_pairs": 0}, ValueError, "min_pairs"),
         ({"max_neighbor_similarity": 1.1}, ValueError, "max_neighbor_similarity"),
         ({"weighting": "expert"}, ValueError, "'expertise', 'uniform', 'best', 'ideal' or 'first'"),
-        ({"divergence": "hellinger"}, ValueError, "'tv', 'js' or 'kl'"),
-        ({"normalization": "sum"}, ValueError, "'paper' or 'mean_one'"),
         ({"temperature": 0}, ValueError, "temperature"),
-        ({"temperature": math.inf}, ValueError, "temperature"),
-        ({"threshold": math.nan}, ValueError, "threshold"),
-        ({"expertise": "asking"}, ValueError, "'similarity' or 'agreement'"),
-        ({"neighbor_choice": "far"}, ValueError, "'nearest' or 'random'"),
         ({"penalty": "sometimes"}, ValueError, "'auto'"),
-        ({"premise": "question"}, ValueError, "'answer' or 'reference'"),
-        ({"prompts": "Answer"}, ValueError, "FEWLPrompts"),
-        ({"weights": [1]}, TypeError, "weights"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -460,10 +414,9 @@ class Other(ScriptedModel):
         ({"reference_models": [model(), model()]}, "reference_models"),
         ({"n_answers": 3}, "reference_models"),
         ({"generator": Other(script=lambda stage, messages: PAIRS)}, "prompts"),
-        ({"n_wrong": 5}, "prompts"),
         ({"prompts": FEWLPrompts(answers=FEWLPrompts().answer)}, "prompts"),
     ],
-    ids=["model", "several models", "answers", "generator", "pairs", "prompts"],
+    ids=["model", "several models", "answers", "generator", "prompts"],
 )
 def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
     shared = store()
@@ -521,17 +474,6 @@ def test_answers_that_do_not_fit_the_references_are_told() -> None:
 # --- Pickled, and inside guards ------------------------------------------------------------------
 
 
-async def test_async_finds_the_same() -> None:
-    def made() -> FEWL:
-        kept = store(*NEIGHBORS)
-        return fewl(model(agreement=agrees), similarity=table, neighbors=kept, penalty=True)
-
-    sync, native = made().invoke(SAMPLE), await made().ainvoke(SAMPLE)
-    assert sync.score == native.score
-    assert (sync.usage.calls, native.usage.calls) == (2, 2)
-    assert set(sync.details["usage_by_stage"]) == set(native.details["usage_by_stage"])
-
-
 def says(stage: str, messages: Sequence[BaseMessage]) -> str:
     return PAIRS if stage == "pairs" else f"1. {HIGH}\n2. {LOW}"
 
@@ -566,8 +508,7 @@ def vague(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return [0.6 if answer == VAGUE else exact.get(said, 0.1) for answer, said in pairs]
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_a_guard_has_a_vague_answer_answered_again(mode: str) -> None:
+def test_a_guard_has_a_vague_answer_answered_again() -> None:
     said = [VAGUE, EXACT]
     chain = PROMPT | model(chain=lambda messages: said.pop(0)) | StrOutputParser()
     judge = fewl(
@@ -578,8 +519,7 @@ async def test_a_guard_has_a_vague_answer_answered_again(mode: str) -> None:
         neighbors=store(*NEIGHBORS),
     )
     guard = Guard(chain, judge).with_trace()
-    input = {"question": QUESTION}
-    found = guard.invoke(input) if mode == "sync" else await guard.ainvoke(input)
+    found = guard.invoke({"question": QUESTION})
     assert found.output == EXACT
     first, second = found.trace.attempts
     (judged,) = first.evaluations

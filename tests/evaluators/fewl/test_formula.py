@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from math import exp, inf, log, nan, tanh
+from math import exp, log, nan, tanh
 
 import numpy as np
 import pytest
@@ -60,9 +60,6 @@ def by_hand(name: str, lambdas: list[float], penalty: bool = True) -> float:
 
 def test_expertise_is_the_best_agreement_with_corrected_less_that_with_wrong_answers() -> None:
     assert_allclose(expertise(CORRECTED, WRONG), R, **EXACT)
-
-
-def test_wrong_and_corrected_answers_need_not_be_as_many() -> None:
     assert_allclose(expertise([[0.4, 0.9, 0.1]], [[0.3]]), [0.6], **EXACT)
 
 
@@ -75,10 +72,6 @@ def test_the_temperature_divides_the_expertise() -> None:
     total = exp(0.7 / 0.1) + exp(0.0) + exp(-0.4 / 0.1)
     expected = [exp(7.0) / total, 1 / total, exp(-4.0) / total]
     assert_allclose(weights(R, temperature=0.1), expected, **EXACT)
-
-
-def test_equal_expertise_gives_uniform_weights() -> None:
-    assert_allclose(weights([0.4, 0.4, 0.4]), UNIFORM, **EXACT)
 
 
 def test_the_single_best_reference_is_the_first_with_the_highest_expertise() -> None:
@@ -105,24 +98,6 @@ def test_laziness_is_the_mean_over_neighbours() -> None:
 def test_the_score_is_equation_4(name: str, penalty: bool, lambdas: list[float]) -> None:
     score = fewl(SIMILARITIES, lambdas, PENALTIES if penalty else None, name)
     assert_allclose(score, by_hand(name, lambdas, penalty), **EXACT)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("tv", tanh(0.8) / 2 - tanh(0.3) / 2),
-        ("js", log(2 / (1 + exp(-0.8))) + log(2 - 2 / (1 + exp(-0.3)))),
-        ("kl", 0.8 - exp(0.3 - 1)),
-    ],
-)
-def test_the_best_reference_alone_is_scored_with_its_whole_weight(
-    name: str, expected: float
-) -> None:
-    best = single_best(R)
-    alone = weights([R[best]])
-    assert alone.tolist() == weights([R[best]], normalization="mean_one").tolist() == [1.0]
-    score = fewl([SIMILARITIES[best]], alone, [PENALTIES[best]], name)
-    assert_allclose(score, expected, **EXACT)
 
 
 def test_a_penalty_of_zero_is_not_the_same_as_none_with_kl() -> None:
@@ -162,16 +137,6 @@ def test_weights_sum_to_one_or_to_their_number(scores: list[float], temperature:
     assert_allclose(weights(scores, temperature, "mean_one").sum(), len(scores), **EXACT)
 
 
-@given(st.lists(SIGNED, min_size=1, max_size=6), st.floats(-10, 10))
-def test_only_differences_of_expertise_count(scores: list[float], shift: float) -> None:
-    assert_allclose(weights(np.add(scores, shift)), weights(scores), **EXACT)
-
-
-@given(st.lists(SIGNED, min_size=2, max_size=6))
-def test_a_high_temperature_makes_the_weights_uniform(scores: list[float]) -> None:
-    assert_allclose(weights(scores, 1e13), np.full(len(scores), 1 / len(scores)), **EXACT)
-
-
 @pytest.mark.parametrize(
     ("scores", "temperature"), [([1e308, -1e308, 0.0], 1.0), ([1.0, 0.999, -1.0], 1e-300)]
 )
@@ -193,34 +158,17 @@ def test_the_order_of_references_does_not_matter(
 
 
 @given(questions(), st.sampled_from(NAMES), st.data())
-def test_a_closer_answer_never_scores_lower(
+def test_a_closer_answer_never_scores_lower_and_a_closer_neighbour_never_higher(
     question: tuple[Array, Array, Array], name: str, data: st.DataObject
 ) -> None:
     scores, similarities, neighbours = question
     i = data.draw(st.integers(0, len(scores) - 1))
-    closer = similarities.copy()
+    closer, lazier = similarities.copy(), neighbours.copy()
     closer[:, i] = np.maximum(closer[:, i], data.draw(SHARES))
+    lazier[:, i, 0] = np.maximum(lazier[:, i, 0], data.draw(SHARES))
     before = fewl(similarities, weights(scores), laziness(neighbours), name)
     assert np.all(fewl(closer, weights(scores), laziness(neighbours), name) >= before - 1e-15)
-
-
-@given(questions(), st.sampled_from(NAMES), st.data())
-def test_a_closer_neighbour_never_raises_the_score(
-    question: tuple[Array, Array, Array], name: str, data: st.DataObject
-) -> None:
-    scores, similarities, neighbours = question
-    i = data.draw(st.integers(0, len(scores) - 1))
-    closer = neighbours.copy()
-    closer[:, i, 0] = np.maximum(closer[:, i, 0], data.draw(SHARES))
-    before = fewl(similarities, weights(scores), laziness(neighbours), name)
-    assert np.all(fewl(similarities, weights(scores), laziness(closer), name) <= before + 1e-15)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_similarity_raises_and_the_penalty_lowers_the_score_strictly(name: str) -> None:
-    score = fewl([0.5, 0.5], UNIFORM[:2], [0.2, 0.2], name)
-    assert fewl([0.6, 0.5], UNIFORM[:2], [0.2, 0.2], name) > score
-    assert fewl([0.5, 0.5], UNIFORM[:2], [0.2, 0.3], name) < score
+    assert np.all(fewl(similarities, weights(scores), laziness(lazier), name) <= before + 1e-15)
 
 
 @given(questions(), st.sampled_from(NAMES), st.booleans())
@@ -259,28 +207,19 @@ def test_scores_are_finite_and_those_of_total_variation_bounded(
     ("call", "message"),
     [
         (lambda: expertise(np.empty((2, 0)), WRONG[:2]), r"corrected: .*at least one entry"),
-        (lambda: expertise(CORRECTED, np.empty((3, 0))), r"wrong: .*at least one entry"),
         (lambda: expertise(CORRECTED, WRONG[:2]), "one row per reference"),
         (lambda: expertise([0.5], [0.5]), r"\(\.\.\., references, corrected answers\)"),
         (lambda: expertise([[1.1]], [[0.1]]), r"corrected: expected values in \[0, 1\], got 1.1"),
-        (lambda: expertise([[0.1]], [[-0.1]]), r"wrong: expected values in \[0, 1\], got -0.1"),
         (lambda: weights([]), "at least one"),
         (lambda: weights([[0.1]]), "one number per reference"),
         (lambda: weights([nan]), "expertise: .*missing"),
-        (lambda: weights([inf]), "expertise: expected finite"),
-        (lambda: weights(["high"]), "expertise: expected an array of numbers"),
         (lambda: weights([0.1], temperature=0), "temperature: expected a positive number"),
-        (lambda: weights([0.1], temperature=nan), "temperature: expected a positive number"),
         (lambda: weights([0.1], normalization="sum"), "'paper' or 'mean_one'"),
-        (lambda: single_best([]), "at least one"),
-        (lambda: laziness(np.empty((2, 0))), r"neighbours: .*at least one entry"),
         (lambda: laziness([0.5]), r"neighbours: .*got shape \(1,\)"),
-        (lambda: fewl([], [], None), r"similarities: .*at least one entry"),
         (lambda: fewl([0.5, None], [0.5, 0.5], None), "similarities: .*missing"),
         (lambda: fewl([0.5], [0.5, 0.5], None), r"weights: .*shape \(1,\), got \(2,\)"),
         (lambda: fewl([0.5], [-0.5], None), "weights: expected none below 0"),
         (lambda: fewl([[0.5]], [1], [0.5]), r"penalties: .*\(1, 1\), got \(1,\)"),
-        (lambda: fewl([0.5], [1], [1.5]), "penalties: expected values in"),
         (lambda: fewl([0.5], [1], None, "hellinger"), "'tv', 'js', 'kl'"),
         (lambda: DIVERGENCES["js"].f_star(log(2)), "below log 2"),
         (lambda: DIVERGENCES["tv"].f_star(0.6), "total variation"),

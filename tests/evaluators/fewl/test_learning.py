@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 
 from demur import FEWL, Evaluation
 from demur.evaluators import Pairs
 from demur.evaluators.fewl.drafts import Draft
+from support.fakes import ScriptedModel
 from support.fewl import ANSWERS, HIGH, LOW, PAIRS, QUESTION, fewl, model, store
-from support.waiting import PATIENCE
+from support.waiting import PATIENCE, auntil, until, wait
 
 SAMPLE = {"question": QUESTION, "answer": "Ada did."}
 OTHER = {"question": QUESTION, "answer": "Bo did."}
@@ -57,11 +58,11 @@ def test_the_first_reference_writes_the_pairs_unless_another_does() -> None:
 async def test_all_calls_about_a_new_question_run_side_by_side(mode: str) -> None:
     together = threading.Barrier(4)
 
-    def wait(messages: Sequence[BaseMessage]) -> str:
+    def meet(messages: Sequence[BaseMessage]) -> str:
         together.wait(PATIENCE)  # This raises unless all four calls arrive.
         return PAIRS
 
-    given = fewl([model(reference=wait, pairs=wait) for _ in range(3)])
+    given = fewl([model(reference=meet, pairs=meet) for _ in range(3)])
     found = given.invoke(SAMPLE) if mode == "sync" else await given.ainvoke(SAMPLE)
     assert found.error is None
 
@@ -137,24 +138,19 @@ def test_answers_are_kept_where_the_pairs_failed() -> None:
     assert given.invoke(SAMPLE).usage.calls == 0
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_what_came_is_kept_where_one_of_several_references_failed(mode: str) -> None:
+def test_what_came_is_kept_where_one_of_several_references_failed() -> None:
     kept = store()
     models = [model(reference=said) for said in (HIGH, failing_once(LOW), "Nobody did.")]
     given = fewl(models, neighbors=kept)
-
-    async def evaluate() -> Evaluation:
-        return given.invoke(SAMPLE) if mode == "sync" else await given.ainvoke(SAMPLE)
-
-    assert "reference model 2 gave no answer: " in str((await evaluate()).error)
+    assert "reference model 2 gave no answer: " in str(given.invoke(SAMPLE).error)
     assert kept.get(QUESTION) is None  # Two of three answers are not kept.
     assert len(kept) == 0
-    again = await evaluate()
+    again = given.invoke(SAMPLE)
     assert again.usage.calls == 1
     assert again.details["answers"] == [HIGH, LOW, "Nobody did."]
     assert again.details["pairs_used"] == 3
     assert kept.drafts.get(QUESTION) == Draft()
-    assert (await evaluate()).usage.calls == 0
+    assert given.invoke(SAMPLE).usage.calls == 0
 
 
 def test_pairs_are_kept_where_the_answers_failed() -> None:
@@ -229,23 +225,30 @@ def test_a_store_that_cannot_be_read_or_written_is_told(monkeypatch: pytest.Monk
 # --- Many at a time ------------------------------------------------------------------------------
 
 
-class Held:
-    """Hold back the pairs until a test releases them, long after the answers."""
+class Held(BaseCallbackHandler):
+    """Hold back the pairs until a test releases them, and count the evaluations that began."""
+
+    run_inline = True
 
     def __init__(self) -> None:
-        self.begun, self.free = threading.Event(), threading.Event()
+        self.begun, self.free = 0, threading.Event()
+
+    def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        self.begun += 1
 
     def __call__(self, messages: Sequence[BaseMessage]) -> str:
-        self.begun.set()
-        assert self.free.wait(PATIENCE)
+        wait(self.free)
         return PAIRS
 
+    def checked(self, asked: ScriptedModel, found: Sequence[Evaluation]) -> None:
+        """Check that calls are made once, and counted once, in the evaluation that made them.
 
-def checked(found: Sequence[Evaluation]) -> None:
-    """Assert that calls are counted once, in the evaluation that made them."""
-    assert [one.error for one in found] == [None] * len(found)
-    assert sorted(one.usage.calls for one in found) == [0, 0, 2]
-    assert sorted(one.usage.cached for one in found) == [0, 2, 2]
+        Whoever joined them counts them as cached; whoever came when all was kept counts nothing.
+        """
+        assert sorted(asked.stages) == ["pairs", "reference"]
+        assert [one.error for one in found] == [None] * len(found)
+        assert sorted(one.usage.calls for one in found) == [0, 0, 2]
+        assert {one.usage.cached for one in found} <= {0, 2}
 
 
 def test_threads_that_come_later_pay_nothing_again() -> None:
@@ -253,39 +256,37 @@ def test_threads_that_come_later_pay_nothing_again() -> None:
     asked = model(pairs=held)
     given = fewl(asked)
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(given.invoke, SAMPLE)
-        assert held.begun.wait(PATIENCE)
-        others = [pool.submit(given.invoke, OTHER) for _ in range(2)]
-        time.sleep(0.3)  # This is long enough for a wrong second request.
+        futures = [
+            pool.submit(given.invoke, sample, {"callbacks": [held]})
+            for sample in (SAMPLE, OTHER, OTHER)
+        ]
+        until(lambda: held.begun == 3 and "pairs" in asked.stages)
         held.free.set()
-        found = [one.result(PATIENCE) for one in (first, *others)]
-    assert sorted(asked.stages) == ["pairs", "reference"]
-    checked(found)
+        held.checked(asked, [one.result(PATIENCE) for one in futures])
 
 
 async def test_tasks_that_come_later_pay_nothing_again() -> None:
     held = Held()
     asked = model(pairs=held)
     given = fewl(asked)
-    first = asyncio.ensure_future(given.ainvoke(SAMPLE))
-    assert await asyncio.to_thread(held.begun.wait, PATIENCE)
-    others = [asyncio.ensure_future(given.ainvoke(OTHER)) for _ in range(2)]
-    await asyncio.sleep(0.3)
+    tasks = [
+        asyncio.ensure_future(given.ainvoke(sample, {"callbacks": [held]}))
+        for sample in (SAMPLE, OTHER, OTHER)
+    ]
+    await auntil(lambda: held.begun == 3 and "pairs" in asked.stages)
     held.free.set()
-    found = await asyncio.gather(first, *others)
-    assert sorted(asked.stages) == ["pairs", "reference"]
-    checked(found)
+    held.checked(asked, await asyncio.gather(*tasks))
 
 
 def test_different_questions_wait_for_none_but_themselves() -> None:
     together = threading.Barrier(8)
 
-    def wait(messages: Sequence[BaseMessage]) -> str:
+    def meet(messages: Sequence[BaseMessage]) -> str:
         together.wait(PATIENCE)
         return PAIRS
 
     samples = [{**SAMPLE, "question": f"0 1 | question {at}?"} for at in range(4)]
-    asked = model(reference=wait, pairs=wait)
+    asked = model(reference=meet, pairs=meet)
     found = fewl(asked).batch(samples)
     assert [one.error for one in found] == [None] * 4
 

@@ -11,96 +11,63 @@ from hypothesis import strategies as st
 
 from demur.evaluators import Pairs, normalized_text
 from demur.evaluators.fewl.parsing import parse_agreement, parse_answers, parse_pairs
-from demur.prompting import isolate
 
 # --- Pairs ---------------------------------------------------------------------------------------
 
 TWO = (("It rains fish.", "No fish falls."), ("It is dry.", "It is wet."))
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        """\
+PAIR_FORMS = {
+    "the papers' template": """\
 1. Wrong Answer: It rains fish.
 1. Non-Wrong Answer: No fish falls.
 2. Wrong Answer: It is dry.
 2. Non-Wrong Answer: It is wet.""",
-        "1. Wrong Answer: It rains fish. 1. Non-Wrong Answer: No fish falls. "
-        "2. Wrong Answer: It is dry. 2. Non-Wrong Answer: It is wet.",
-        """\
-Here are two:
-
-1. **Wrong Answer:** It rains fish.
-   **Non-Wrong Answer:** No fish falls.
-
-2. **Wrong Answer:** It is dry.
-   **Non-Wrong Answer:** It is wet.""",
-        """\
+    "on one line": "1. Wrong Answer: It rains fish. 1. Non-Wrong Answer: No fish falls. "
+    "2. Wrong Answer: It is dry. 2. Non-Wrong Answer: It is wet.",
+    "markdown around the number, quotes": """\
 **1. Wrong Answer**: "It rains fish."
 **1. Non-Wrong Answer**: "No fish falls."
 **2. Wrong Answer**: "It is dry."
 **2. Non-Wrong Answer**: "It is wet." """,
-        """\
+    "corrected": """\
 ### 1) Wrong answer: It rains fish.
 - Corrected Answer: No fish falls.
 ### 2) Wrong answer: It is dry.
 - Corrected Answer: It is wet.""",
-        """\
+    "no numbers": """\
 Wrong Answer: It rains fish.
 Non-Wrong Answer: No fish falls.
 Wrong Answer: It is dry.
 Non-Wrong Answer: It is wet.""",
-        """\
-Wrong Answer 1: It rains fish.
-Non-Wrong Answer 1: No fish falls.
-Wrong Answer 2: It is dry.
-Non-Wrong Answer 2: It is wet.""",
-        """\
+    "counted through": """\
 1. Incorrect answer: It rains fish.
 2. Correct answer: No fish falls.
 3. Incorrect answer: It is dry.
 4. Correct answer: It is wet.""",
-        """\
+    "all wrong first": """\
 1. Wrong Answer: It rains fish.
 2. Wrong Answer: It is dry.
 1. Non-Wrong Answer: No fish falls.
 2. Non-Wrong Answer: It is wet.""",
-        """\
+    "wrapped": """\
 1. Wrong Answer: It rains
 fish.
 1. Non Wrong Answer:
 No fish falls.
 2. WRONG ANSWER : It is dry.
 2. Not-wrong answer: It is wet.""",
-        """\
+    "other hyphens, numbers on their own": """\
 1. Wrong Answer: It rains fish.
 1. Non\u2010Wrong Answer: No fish falls.
 2.
 Wrong Answer: It is dry.
 2.
 Non\u2013Wrong Answer: It is wet.""",
-        """\
-1. False statement: It rains fish.
-1. Right statement: No fish falls.
-1. False statement: It is dry.
-1. Right statement: It is wet.""",
-    ],
-    ids=[
-        "the papers' template",
-        "on one line",
-        "markdown, number of the pair once",
-        "markdown around the number, quotes",
-        "corrected",
-        "no numbers",
-        "numbers behind",
-        "counted through",
-        "all wrong first",
-        "wrapped",
-        "other hyphens, numbers on their own",
-        "every pair the first",
-    ],
-)
+}
+
+
+@pytest.mark.parametrize("reply", PAIR_FORMS.values(), ids=PAIR_FORMS)
 def test_pairs_are_read_in_many_forms(reply: str) -> None:
     assert parse_pairs(reply) == Pairs(TWO)
 
@@ -117,25 +84,12 @@ def test_a_wrong_answer_may_speak_of_itself() -> None:
     ("reply", "dropped"),
     [
         ("3. Wrong Answer: IT RAINS  fish!\n3. Non-Wrong Answer: no fish falls", {"repeated": 1}),
-        ("3. Wrong Answer: Snow.\n3. Non-Wrong Answer: snow", {"same": 1}),
         ("3. Wrong Answer: It's 5\u00b0.\n3. Non-Wrong Answer: it\u2019s 5\u00b0!", {"same": 1}),
         ("3. Wrong Answer: Snow.", {"incomplete": 1}),
         ("3. Non-Wrong Answer: Snow.", {"incomplete": 1}),
-        ("3. Wrong Answer: ...\n3. Non-Wrong Answer: ...", {"incomplete": 1}),
         ("3. Wrong Answer: [...]\n3. Non-Wrong Answer: \u2026", {"incomplete": 1}),
         ("3. Wrong Answer:\n3. Non-Wrong Answer: Snow.", {"incomplete": 1}),
         ("3. Wrong Answer: Snow.\n4. Non-Wrong Answer: Hail.", {"incomplete": 2}),
-    ],
-    ids=[
-        "repeated",
-        "same",
-        "same but for marks",
-        "no correction",
-        "nothing wrong",
-        "placeholders",
-        "other placeholders",
-        "empty",
-        "numbers of different pairs",
     ],
 )
 def test_what_is_dropped_is_counted(reply: str, dropped: dict[str, int]) -> None:
@@ -158,14 +112,6 @@ def test_the_last_side_of_a_cut_reply_does_not_count() -> None:
 @pytest.mark.parametrize("reply", ["", "I cannot do that.", "Wrong.", "1. A.\n2. B."])
 def test_a_reply_without_pairs_gives_none(reply: str) -> None:
     assert parse_pairs(reply) == Pairs()
-
-
-def test_delimiters_that_a_model_repeats_are_left_out() -> None:
-    shown = isolate("question", "Why?")
-    opened, _, closed = shown.partition("Why?")
-    reply = f"{opened}1. Wrong Answer: A.\n1. Non-Wrong Answer: B.{closed}"
-    assert parse_pairs(reply) == Pairs((("A.", "B."),))
-    assert parse_answers(f"{opened}1. A.\n2. B.{closed}", 2) == ("A.", "B.")
 
 
 TEXT = st.text("abc xyz,.\u00e9\u0916\u093f5", min_size=1, max_size=20).map(
@@ -260,33 +206,18 @@ def test_texts_that_say_something_else_are_not(one: str, other: str) -> None:
 # --- Answers -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "1. Paris.\n2. Lyon, I think.\n3. Nice.",
-        "1) Paris.\n2) Lyon, I think.\n3) Nice.",
-        "Here are three answers:\n\n**1.** Paris.\n\n**2.** Lyon, I think.\n\n**3.** Nice.",
-        "Answer 1: Paris.\nAnswer 2: Lyon, I think.\nAnswer 3: Nice.",
-        "- Paris.\n- Lyon, I think.\n- Nice.",
-        "* Paris.\n* Lyon,\n  I think.\n* Nice.",
-        "Paris.\n\nLyon, I think.\nNice.\n",
-        "Here they are:\nParis.\nLyon, I think.\nNice.",
-        '1. "Paris."\n2. \u201cLyon, I think.\u201d\n3. [Nice.]',
-        "1. *Paris.*\n2. **Lyon, I think.**\n3. _Nice._",
-    ],
-    ids=[
-        "numbered",
-        "brackets",
-        "markdown",
-        "Answer 1:",
-        "hyphens",
-        "bullets",
-        "lines",
-        "announced lines",
-        "quotes",
-        "emphasis",
-    ],
-)
+ANSWER_FORMS = {
+    "numbered": "1. Paris.\n2. Lyon, I think.\n3. Nice.",
+    "markdown": "Here are three answers:\n\n**1.** Paris.\n\n**2.** Lyon, I think.\n\n**3.** Nice.",
+    "Answer 1:": "Answer 1: Paris.\nAnswer 2: Lyon, I think.\nAnswer 3: Nice.",
+    "bullets": "* Paris.\n* Lyon,\n  I think.\n* Nice.",
+    "announced lines": "Here they are:\nParis.\nLyon, I think.\nNice.",
+    "quotes": '1. "Paris."\n2. \u201cLyon, I think.\u201d\n3. [Nice.]',
+    "emphasis": "1. *Paris.*\n2. **Lyon, I think.**\n3. _Nice._",
+}
+
+
+@pytest.mark.parametrize("reply", ANSWER_FORMS.values(), ids=ANSWER_FORMS)
 def test_answers_are_read_in_many_forms(reply: str) -> None:
     assert parse_answers(reply, 3) == ("Paris.", "Lyon, I think.", "Nice.")
     assert parse_answers(reply, 2) == ("Paris.", "Lyon, I think.")
@@ -326,41 +257,25 @@ def test_the_last_answer_of_a_cut_reply_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", " \n ", "**", "1. \n2. "])
-@pytest.mark.parametrize("n", [2, 5])
-def test_a_reply_without_answers_gives_none(reply: str, n: int) -> None:
-    assert parse_answers(reply, n) == ()
+def test_a_reply_without_answers_gives_none(reply: str) -> None:
+    assert parse_answers(reply, 5) == ()
 
 
 # --- Yes or no -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "1. yes\n2. no\n4. Yes",
-        "1: Yes, it does.\n2) No.\n4 - yes",
-        "**1.** yes\n**2.** no\n**4.** yes",
-        "Statement 1: yes\nStatement 2: no\nStatement 4: yes",
-        "1. Statement: yes\n2. Statement: no\n4. Statement: yes",
-        "- 1. yes\n- 2. no\n- 4. yes",
-        "1. no\n2. no\n4. yes\n1. yes",
-        "1.\nyes\n2.\nno\n4.\nyes",
-        "1. yes\n2. no\n3. unclear\n4. yes\n7. yes",
-        "1. yes\n2. no\n3. yesterday\n4. yes",
-    ],
-    ids=[
-        "as asked",
-        "other marks",
-        "markdown",
-        "named",
-        "named behind",
-        "bullets",
-        "corrected",
-        "on their own lines",
-        "others",
-        "no word",
-    ],
-)
+VERDICT_FORMS = {
+    "as asked": "1. yes\n2. no\n4. Yes",
+    "markdown": "**1.** yes\n**2.** no\n**4.** yes",
+    "named behind": "1. Statement: yes\n2. Statement: no\n4. Statement: yes",
+    "bullets": "- 1. yes\n- 2. no\n- 4. yes",
+    "corrected": "1. no\n2. no\n4. yes\n1. yes",
+    "on their own lines": "1.\nyes\n2.\nno\n4.\nyes",
+    "no word": "1. yes\n2. no\n3. yesterday\n4. yes",
+}
+
+
+@pytest.mark.parametrize("reply", VERDICT_FORMS.values(), ids=VERDICT_FORMS)
 def test_verdicts_are_read_in_many_forms(reply: str) -> None:
     assert parse_agreement(reply, 4) == (True, False, None, True)
 

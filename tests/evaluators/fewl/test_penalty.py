@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demur import FEWL, Threshold
+from demur import Threshold
 from demur.evaluators import NeighborStore
 from demur.similarity import Similarity
 from support.fewl import QUESTION, fewl, half, model, store
@@ -28,7 +28,6 @@ COSINES = {
 def test_by_default_cosine_has_no_penalty(similarity: Any) -> None:
     given = fewl(similarity=similarity, neighbors=store(*NEIGHBORS), penalty="auto")
     assert given.needs_neighbors is False
-    assert FEWL(model(), similarity=similarity, neighbors=store()).needs_neighbors is False
     assert fewl(similarity=similarity, penalty=True).needs_neighbors is True
     assert "penalty=False" in given.fingerprints["formula"]
     assert given.fingerprints == fewl(similarity=similarity, penalty=False).fingerprints
@@ -39,7 +38,6 @@ def test_by_default_cosine_has_no_penalty(similarity: Any) -> None:
 def test_by_default_another_similarity_has_the_penalty(similarity: Any) -> None:
     given = fewl(similarity=similarity, neighbors=store(*NEIGHBORS), penalty="auto")
     assert given.needs_neighbors is True
-    assert FEWL(model(), similarity=similarity, neighbors=store()).needs_neighbors is True
     assert fewl(similarity=similarity, penalty=False).needs_neighbors is False
     assert "penalty=True" in given.fingerprints["formula"]
     found = given.invoke(SAMPLE)
@@ -57,8 +55,7 @@ class Unsearched(NeighborStore):
     random = nearest
 
 
-@pytest.mark.parametrize("choice", ["nearest", "random"])
-@pytest.mark.parametrize("penalty", ["auto", False])
+@pytest.mark.parametrize(("penalty", "choice"), [("auto", "nearest"), (False, "random")])
 def test_without_the_penalty_neighbours_are_not_looked_for(penalty: Any, choice: str) -> None:
     kept = Unsearched(embedding=Told())
     kept.add(*NEIGHBORS[0])
@@ -75,7 +72,7 @@ def test_without_the_penalty_neighbours_are_not_looked_for(penalty: Any, choice:
     )
 
 
-async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> None:
+def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> None:
     asked = model()
     options = {"penalty": True, "k_neighbors": 2, "threshold": 0.1}
     given = fewl(asked, neighbors=store(), **options)
@@ -84,7 +81,6 @@ async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> No
     assert (found.score, found.label, found.passed) == (None, None, None)
     assert "no neighbouring question was found" in (found.error or "")
     assert "fit() other questions first, or penalty=False" in (found.error or "")
-    assert (await given.ainvoke(SAMPLE)).error == found.error
     bound = Threshold(
         on_abstain="pass",
         value=0.1,
@@ -96,7 +92,7 @@ async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> No
     )
     assert given.model_copy(update={"threshold": bound}).invoke(SAMPLE).error == found.error
     # The question itself is in the store by now, but it is not its own neighbour.
-    # The two calls run side by side, in any order.
+    # Two calls run side by side, in any order.
     assert sorted(asked.stages) == ["pairs", "reference"]
     # Nor is a paraphrase of it.
     alike = store(("0.9 0.1 | who set light to the tower?", ["Gus.", "Hal."]))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from support.fewl import HIGH, QUESTION, fewl, store
-from support.vectors import Told
 
 SAMPLE = {
     "question": QUESTION,
@@ -31,8 +30,7 @@ def turned(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return longer([(hypothesis, premise) for premise, hypothesis in pairs])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("weighting", ["expertise", "uniform", "best", "ideal", "first"])
+@pytest.mark.parametrize("weighting", ["expertise", "uniform", "ideal"])
 def test_the_reference_may_be_the_premise(weighting: str) -> None:
     def details(similarity: Any, premise: str) -> Any:
         options = {"neighbors": store(*NEIGHBORS), "penalty": True, "weighting": weighting}
@@ -43,7 +41,7 @@ def test_the_reference_may_be_the_premise(weighting: str) -> None:
     assert details(longer, "answer") == details(turned, "reference")
     assert details(turned, "answer") == details(longer, "reference")
     terms = ["similarities", "penalties"]
-    if weighting in ("expertise", "best", "ideal"):
+    if weighting != "uniform":
         terms.append("expertise")
     first, second = details(longer, "answer"), details(longer, "reference")
     assert all(first[term] != second[term] for term in terms)
@@ -70,13 +68,3 @@ def test_each_order_misses_what_the_other_sees() -> None:
     of_answer, of_reference = scores["answer"], scores["reference"]
     assert of_answer[1] == of_answer[0] > of_answer[2]
     assert of_reference[2] == of_reference[0] > of_reference[1]
-
-
-@pytest.mark.parametrize("similarity", ["rouge", Told()], ids=["rouge", "cosine"])
-def test_the_order_changes_nothing_for_a_symmetric_similarity(similarity: Any) -> None:
-    first, second = (
-        fewl(similarity=similarity, neighbors=store(*NEIGHBORS), penalty=True, premise=premise)
-        for premise in ("answer", "reference")
-    )
-    assert first.invoke(SAMPLE).score == second.invoke(SAMPLE).score
-    assert first.fingerprints != second.fingerprints

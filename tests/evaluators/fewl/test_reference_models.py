@@ -126,7 +126,6 @@ def test_statements_are_mixed_and_always_in_the_same_order() -> None:
     ("yes", "unsaid", "expertise"),
     [
         (RIGHT, set(), 1),
-        (set(), set(), 0),
         ({"wrong 0", "wrong 1", "right 0"}, set(), 1 / 4 - 2 / 4),
         ({"wrong 0", "right 0"}, {"right 1", "right 2", "wrong 1"}, 1 / 2 - 1 / 3),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -63,11 +61,6 @@ def test_the_best_alone_decides() -> None:
     assert scored.value == pytest.approx((np.tanh(0.6) - np.tanh(0.15)) / 2)
     with pytest.raises(ValueError, match="cannot be found without expertise"):
         terms.score(found, None, best=True)
-
-
-def test_the_reference_as_premise_turns_every_pair() -> None:
-    turned = replace(TEXTS, premise="reference")
-    assert turned.pairs() == [(second, first) for first, second in TEXTS.pairs()]
 
 
 def test_truthfulness_and_laziness_keep_their_scale() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -41,13 +41,13 @@ OPTIMAL: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def equation_5(name: str, joint: Array, g: Array | None = None) -> float:
-    """Return E_P[g] - E_Q[f*(g)] over the joint distribution of answer and reference answer."""
+def equation_5(name: str, joint: Array) -> float:
+    """Return E_P[g] - E_Q[f*(g)] for the best g, over the joint distribution of two answers."""
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     possible = apart > 0
     p, q = joint[possible], apart[possible]
     with np.errstate(divide="ignore"):
-        g = OPTIMAL[name](p / q) if g is None else g[possible]
+        g = OPTIMAL[name](p / q)
     gained = np.sum(p[p > 0] * g[p > 0])
     return float(gained - np.sum(q * DIVERGENCES[name].f_star(g)))
 
@@ -76,6 +76,7 @@ def chains(draw: st.DrawFn) -> tuple[list[Array], Array]:
     return [best[:, None] * to for to in references], draw(channels(size, size))
 
 
+@settings(max_examples=20)
 @given(chains(), st.sampled_from(NAMES))
 def test_with_the_optimal_g_equation_5_is_the_mutual_information(
     chain: tuple[list[Array], Array], name: str
@@ -84,16 +85,7 @@ def test_with_the_optimal_g_equation_5_is_the_mutual_information(
         assert equation_5(name, joint) == pytest.approx(information(name, joint), abs=1e-9)
 
 
-@given(chains(), st.sampled_from(NAMES), st.data())
-def test_no_other_g_gives_more(
-    chain: tuple[list[Array], Array], name: str, data: st.DataObject
-) -> None:
-    joint = chain[0][0]
-    values = st.lists(st.floats(-5, 5), min_size=joint.size, max_size=joint.size)
-    g = DIVERGENCES[name].g_star(np.reshape(data.draw(values), joint.shape))
-    assert equation_5(name, joint, g) <= equation_5(name, joint) + 1e-9
-
-
+@settings(max_examples=20)
 @given(chains(), st.sampled_from(NAMES), st.data())
 def test_the_best_answerer_scores_highest(
     chain: tuple[list[Array], Array], name: str, data: st.DataObject
@@ -105,22 +97,6 @@ def test_the_best_answerer_scores_highest(
     other = [equation_5(name, worse.T @ joint) for joint in joints]
     assert all(b >= o - 1e-9 for b, o in zip(best, other, strict=True))
     assert lambdas @ best >= lambdas @ other - 1e-9
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_answerer_who_knows_nothing_scores_strictly_lower(name: str) -> None:
-    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
-    guessing = np.full((2, 2), 0.5)
-    assert equation_5(name, guessing.T @ joint) == pytest.approx(0, abs=1e-12)
-    assert equation_5(name, joint) > 0.1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_one_who_swaps_every_answer_scores_the_same(name: str) -> None:
-    """Show that the inequality is not strict: information does not say which answer is true."""
-    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
-    always_wrong = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert equation_5(name, always_wrong.T @ joint) == pytest.approx(equation_5(name, joint))
 
 
 # -- what does not carry over to equation 4 ----------------------------------------------------
@@ -150,36 +126,3 @@ def test_with_weights_that_sum_to_one_junk_beats_the_right_answer(
     assert score(*right, MEAN_ONE, name) > score(*junk, MEAN_ONE, name)
     one = weights([0.0])
     assert fewl([0.9], one, [penalty], name) > fewl([0.0], one, [0.0], name)
-
-
-@given(st.integers(1, 30), st.floats(0.01, 1), st.floats(0.01, 1))
-def test_by_total_variation_an_answer_beats_junk_if_its_similarity_over_n_exceeds_its_penalty(
-    references: int, similarity: float, penalty: float
-) -> None:
-    uniform = weights(np.zeros(references))
-    right = fewl(np.full(references, similarity), uniform, np.full(references, penalty))
-    margin = similarity / references - penalty
-    if abs(margin) > 1e-9:
-        assert (right > 0) == (margin > 0)
-
-
-def test_even_weights_of_mean_one_prefer_junk_where_every_neighbour_is_on_the_topic() -> None:
-    """Show a narrow store: the right answer is nearly as similar to answers to other questions."""
-    right, junk = (0.6, 0.5), (0.2, 0.0)
-    assert score(*right, MEAN_ONE) < score(*junk, MEAN_ONE)
-
-
-def test_no_weights_help_where_no_reference_knows() -> None:
-    """Show that a misconception wins that all five references share (v1, limitation 1)."""
-    right, misconception = (0.5, 0.1), (0.9, 0.1)
-    for lambdas in (PAPER, MEAN_ONE):
-        assert score(*right, lambdas) < score(*misconception, lambdas)
-
-
-def test_at_temperature_one_an_expert_is_outvoted_by_two_who_do_not_know() -> None:
-    """Show that a lead below log 2 in expertise (from -1 to 1) weighs less than two references."""
-    expertise = [0.4, -0.1, -0.1]
-    right, wrong = [0.9, 0.2, 0.2], [0.2, 0.9, 0.9]
-    assert fewl(right, weights(expertise), None) < fewl(wrong, weights(expertise), None)
-    sharp = weights(expertise, temperature=0.1)
-    assert fewl(right, sharp, None) > fewl(wrong, sharp, None)

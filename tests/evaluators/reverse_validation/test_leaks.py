@@ -76,6 +76,7 @@ MASKED = [
         "What was near [hidden] and [hidden]?",
     ),
     ("a bracket", "Ada Bell (born 1901)", HE, "Ada Bell (born 1901) ran", "[hidden] ran"),
+    ("a river", "Thames River", IT, "Where does the Thames rise?", "Where does the [hidden] rise?"),
     ("Japanese", "東京塔", "東京塔は赤い。", "東京塔の高さは?", "[hidden]の高さは?"),
 ]
 

@@ -17,7 +17,6 @@ from demur.evaluators.reverse_validation.parsing import (
 QUESTIONS = [
     ("two lines", "Entity: Hoy\nQuestion: Which island is it?", "Hoy", "Which island is it?"),
     ("markup", "**Entity:** Hoy\n**Question:** *Which island?*", "Hoy", "Which island?"),
-    ("alone", "Which island is it?", None, "Which island is it?"),
     ("quoted", '"Which island is it?"', None, "Which island is it?"),
     ("announced", "Sure! Here it is:\n\nWhich island is it?", None, "Which island is it?"),
     ("writes on", "Question: Which one?\n\nAnswer: Hoy", None, "Which one?"),
@@ -26,7 +25,6 @@ QUESTIONS = [
     ("delimiters", "<passage-abcdefghij>\nWhich one?\n</passage-abcdefghij>", None, "Which one?"),
     ("none", "Entity: none", "none", ""),
     ("chatter", "I cannot do that.", None, ""),
-    ("nothing", "", None, ""),
 ]
 
 LISTS = [
@@ -47,23 +45,19 @@ LISTS = [
     ("before the list", "What is not the name:\n1. Red", "1. Red"),
     ("a second list", "1. Red\n\nAnd of the other:\n\n1. Old", "1. Red\n2. Old"),
     ("no list", "It is red and heavy.", ""),
-    ("nothing", "", ""),
 ]
 
 REQUIREMENTS = "1. Red\n2. Heavy\n3. Old"
 UNMET = [
     ("a number", "Not met: 2", ("Heavy",)),
-    ("numbers", "Entity: X\nPercentage: 33%\nNot met: 1, 3", ("Red", "Old")),
     ("and", "**Not met:** 1 and 3.", ("Red", "Old")),
     ("a range", "Not met: 1-3", ("Red", "Heavy", "Old")),
-    ("twice", "Not met: 2, 2", ("Heavy",)),
     ("with words", "Not met: 2. Heavy", ("Heavy",)),
     ("on lines", "Not met:\n1. Red\n3. Old", ("Red", "Old")),
     ("in words", "Unmet requirements: it is not that old", ("it is not that old",)),
     ("none", "Not met: None.", ()),
     ("no number of the list", "Not met: 0", ()),
     ("a percentage", "Not met: 100%", ()),
-    ("nothing", "Not met:", ()),
     ("not said", "It meets all.", ()),
     ("except", "It meets all requirements except for its weight. So 67%.", ("its weight",)),
     ("except a number", "X matches all of them, except for number 2 (heavy).", ("Heavy",)),
@@ -114,10 +108,8 @@ def test_unmet(reply: str, expected: tuple[str, ...]) -> None:
         ("Entity: Hoy\nPercentage: 90%", "Hoy"),
         ("**Entity:** *Hoy* - Percentage: 90%", "Hoy"),
         ("Entity: Hoy (90%)", "Hoy"),
-        ("Entity: Hoy - 85.5%", "Hoy"),
         ("Entity: 50 Cent", "50 Cent"),
         ("Entity: 7% Solution\nPercentage: 75%", "7% Solution"),
-        ("Entity: 100% Wolf", "100% Wolf"),
         ("Entity: The Seven-Per-Cent Solution (7%)", "The Seven-Per-Cent Solution"),
         ("Entity: Percentage\nPercentage: 75%", "Percentage"),
         ("Entity: 80%\n\nIt is Hoy.", None),
