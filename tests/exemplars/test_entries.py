@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur._text import replace_surrogates
@@ -26,17 +26,17 @@ from demur.exemplars.entries import (
 NOW = "2026-11-22T10:00:00+00:00"
 WHOLE = st.characters(exclude_categories=["Cs"])
 """The characters that UTF-8 can encode."""
-TEXTS = st.text(WHOLE, min_size=1).filter(str.strip)
+TEXTS = st.text(WHOLE, min_size=1, max_size=9).filter(str.strip)
 CANDIDATES = st.builds(
     Candidate,
     answer=TEXTS,
     score=st.floats(allow_nan=False, allow_infinity=False),
     scorer=st.sampled_from(["given", "abc", "def"]),
     scored_at=st.sampled_from([NOW, "2025-01-01T00:00:00+02:00"]),
-    source=st.none() | st.text(WHOLE),
-    parts=st.dictionaries(st.text(WHOLE), st.none() | st.lists(st.floats(-1, 1))),
+    source=st.none() | st.text(WHOLE, max_size=5),
+    parts=st.dictionaries(st.text(WHOLE, max_size=5), st.none() | st.just([-0.5, 1.0]), max_size=2),
 )
-ENTRIES = st.lists(CANDIDATES, min_size=1, max_size=5, unique_by=lambda one: one.answer)
+ENTRIES = st.lists(CANDIDATES, min_size=1, max_size=4, unique_by=lambda one: one.answer)
 
 
 def candidate(answer: str = "a", score: float = 1.0, scorer: str = "given") -> Candidate:
@@ -44,20 +44,21 @@ def candidate(answer: str = "a", score: float = 1.0, scorer: str = "given") -> C
 
 
 @given(TEXTS, ENTRIES)
-def test_a_line_holds_an_entry(question: str, candidates: list[Candidate]) -> None:
+@settings(max_examples=25)
+def test_a_line_and_metadata_hold_a_question_with_candidates(
+    question: str, candidates: list[Candidate]
+) -> None:
     line = json.loads(json.dumps(as_line(Entry(question, tuple(candidates)))))
     assert from_line(line) == [(question, one) for one in candidates]
-
-
-@given(TEXTS, CANDIDATES)
-def test_metadata_hold_a_question_with_a_candidate(question: str, one: Candidate) -> None:
-    metadata = to_metadata(question, one)
-    assert metadata.keys() == {"group", "kept"}
-    assert from_metadata(metadata) == (question, one)
-    assert candidate_id(question, one.answer, one.scorer).startswith(f"{metadata['group']}-")
+    for one in candidates:
+        metadata = to_metadata(question, one)
+        assert metadata.keys() == {"group", "kept"}
+        assert from_metadata(metadata) == (question, one)
+        assert candidate_id(question, one.answer, one.scorer).startswith(f"{metadata['group']}-")
 
 
 @given(TEXTS, ENTRIES, st.sampled_from(["given", "abc"]), st.randoms())
+@settings(max_examples=25)
 def test_an_entry_has_its_scorers_candidates_best_first_whatever_came_first(
     question: str, candidates: list[Candidate], scorer: str, chance: Any
 ) -> None:

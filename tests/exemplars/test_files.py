@@ -24,17 +24,19 @@ NOW = "2026-11-22T10:00:00+00:00"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
-def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: ExampleStore) -> None:
+def test_a_file_holds_all_of_a_store(tmp_path: Path, store: ExampleStore) -> None:
     store.add(STRANGE, ["a\u2028b", "x" * 50_000], [1, 2], source="a run")
     store.add_many([(f"{at} 1 | q", ["a", f"{at}"], [at, 0.5]) for at in range(1, 450)])
-    store.export(tmp_path / name)
+    plain, packed = tmp_path / "kept.jsonl", tmp_path / "kept.jsonl.gz"
+    store.export(plain)
+    store.export(packed)
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     again = ExampleStore(embedding=Told("another"))
-    assert again.load(str(tmp_path / name)) == 450
+    assert again.load(str(packed)) == 450
     assert list(again.entries()) == list(store.entries())
     # Loading also replaces what is in the store already.
     again.add("7 1 | q", ["7"], [99])
-    again.load(tmp_path / name)
+    again.load(plain)
     assert list(again.entries()) == list(store.entries())
     assert again.nearest("1 1 | q", 1) == store.nearest("1 1 | q", 1)
 
@@ -95,32 +97,17 @@ def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
     other.load(tmp_path / "x")
     with pytest.raises(KeyboardInterrupt):
         other.rescore(progress=interrupted)
+    # The store knows now that another scorer's scores are there.
+    other.add(QUESTION, ["0.9 surely"])
     other.export(tmp_path / "y")
+    before = list(other.entries())
     again = ExampleStore(embedding=Told(), scorer=scorer(contrary))
-    again.load(tmp_path / "y")
-    assert list(again.entries()) == list(other.entries())
-    assert stale(again) == 2
+    for one in (other, again):
+        one.load(tmp_path / "y")
+        assert list(one.entries()) == before
+        assert stale(one) == 2
     assert again.rescore().done == 1
     assert stale(again) == 0
-
-
-def test_what_waits_to_be_scored_anew_is_loaded_where_its_scorer_counts_no_more(
-    tmp_path: Path,
-) -> None:
-    first = ExampleStore(embedding=Told(), scorer=scorer())
-    first.add(QUESTION, ["0.2 no"])
-    first.export(tmp_path / "x")
-    store = ExampleStore(embedding=Told(), scorer=scorer(contrary))
-    store.load(tmp_path / "x")
-    with pytest.raises(KeyboardInterrupt):
-        store.rescore(progress=interrupted)
-    # The store knows now that another scorer's scores are there.
-    store.add(QUESTION, ["0.9 surely"])
-    store.export(tmp_path / "y")
-    before = list(store.entries())
-    assert stale(store) == 1
-    store.load(tmp_path / "y")
-    assert list(store.entries()) == before
 
 
 HEAD = '{"kind": "exemplars-2", "scorer": "given"}\n'
@@ -132,20 +119,13 @@ GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "g
     [
         ("", "holds no exported exemplars"),
         ('{"kind": "fewl-neighbors-1"}\n', "holds no exported exemplars"),
-        ("[1]\n", "holds no exported exemplars"),
         ("hello\n", "is damaged at line 1"),
         ('{"kind": "exemplars-2", "scorer": 7}\n', "line 1: expected texts that say whose"),
         (f'{HEAD}{GOOD}\n{{"ques', "is damaged at line 3"),
         (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'NaN')}\n", "line 3: expected a finite number as s"),
-        (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'null')}\n", "line 3: expected a finite number"),
         (f"{HEAD}{GOOD}\n{GOOD.replace('candidates', 'answers')}\n", "line 3: expected a question"),
-        (f"{HEAD}{GOOD}\n" + '{"question": "q", "candidates": []}\n', "line 3: expected a questi"),
-        (f"{HEAD}{GOOD}\n7\n", "line 3: expected a question"),
     ],
-    ids=[
-        *("empty", "kind", "list", "text", "whose", "cut"),
-        *("nan", "null", "other keys", "none", "number"),
-    ],
+    ids=["empty", "kind", "text", "whose", "cut", "nan", "other keys"],
 )
 def test_of_a_damaged_file_nothing_is_added_and_its_line_is_told(
     text: str, message: str, tmp_path: Path, store: ExampleStore
@@ -176,16 +156,9 @@ def test_a_packed_file_that_is_cut_or_not_packed_is_told(
     store.export(tmp_path / "x.gz")
     whole = (tmp_path / "x.gz").read_bytes()
     assert len(gzip.decompress(whole).splitlines()) == 50
-    for damaged in (whole[: len(whole) // 2], b"hello", whole[:40] + b"?" * 40 + whole[80:]):
+    for damaged in (whole[: len(whole) // 2], b"hello"):
         (tmp_path / "x.gz").write_bytes(damaged)
         again = ExampleStore(embedding=Told())
         with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
             again.load(tmp_path / "x.gz")
         assert len(again) == 0
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, store: ExampleStore) -> None:
-    with pytest.raises(FileNotFoundError):
-        store.load(tmp_path / "x.jsonl")
-    with pytest.raises(FileNotFoundError):
-        store.export(tmp_path / "no folder" / "x.jsonl")

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,23 +47,6 @@ def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_rescore_elsewhere_between_two_searches_mixes_nothing(tmp_path: Path) -> None:
-    first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    pairs = [["0.2 no", "0.8 yes"], ["0.1 bad"]]
-    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(30)])
-    reader = ExampleStore(tmp_path, embedding=Told())
-    assert [one.answer for one in reader.nearest("0 1 | q", 4)] == ["0.1 bad", "0.8 yes"] * 2
-    other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
-    other.rescore()
-    found = reader.nearest("0 1 | q", 10, min_score=0.3)
-    assert [one.answer for one in found] == ["0.1 bad", "0.2 no"] * 5
-    with pytest.raises(DemurError, match=r"call rescore\(\)"):
-        first.nearest("0 1 | q", 10, min_score=0.3)
-    for one in (first, other, reader):
-        one.close()
-
-
-@pytest.mark.slow
 def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path) -> None:
     first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
     pairs = [["0.2 no", "0.8 yes"], ["0.1 bad"]]
@@ -81,6 +66,8 @@ def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path
     other.rescore(at_once=1, progress=read)
     # These are two scores of the first scorer, and one that only the other scorer gives.
     assert len(seen) == 3
+    with pytest.raises(DemurError, match=r"call rescore\(\)"):
+        first.nearest("0 1 | q", 10)
     for one in (first, other, reader):
         one.close()
 
@@ -88,75 +75,66 @@ def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path
 # --- Processes ------------------------------------------------------------------------------------
 
 ADDING = """
+import itertools
 import math
 import sys
 from demur import ExampleStore
 from support.exemplars import scorer
 from support.vectors import Told
 
-path, name, who, start, count = sys.argv[1:]
-kept = ExampleStore(path, collection=name, embedding=Told(), scorer=scorer())
-print("open", flush=True)
-for at in range(int(start), int(start) + int(count)):
+path, who = sys.argv[1:]
+kept = ExampleStore(path, collection="killed", embedding=Told(), scorer=scorer())
+for at in itertools.count(1):
     # Apart from each other: of vectors that are nearly equal Chroma's index may reach but one.
     question = f"{math.cos(2.4 * at):.4f} {math.sin(2.4 * at):.4f} | question {at}"
     kept.add(question, [f"0.5 by {who}", f"0.7 by {who} too"])
-    kept.add("0 1 | shared", [f"0.{at} by {who}"])
+    kept.add("0 1 | shared", [f"0.{at} of {who}"])
     print(question, flush=True)
 """
 
 
-def adding(path: object, name: str, who: str, start: int, count: int) -> subprocess.Popen[str]:
-    """Start another process that adds questions and prints each when it is kept."""
-    command = [sys.executable, "-c", ADDING, str(path), name, who, str(start), str(count)]
-    paths = {"PYTHONPATH": ":".join([str(TESTS), *filter(None, sys.path)])}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths)
+@contextmanager
+def adding(path: object, *names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Start processes that add questions for ever and print each when it is kept."""
+    env = {"PYTHONPATH": ":".join([str(TESTS), *filter(None, sys.path)])}
+    writers = {
+        who: subprocess.Popen(
+            [sys.executable, "-c", ADDING, str(path), who],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+        )
+        for who in names
+    }
+    try:
+        yield writers
+    finally:
+        for one in writers.values():
+            one.kill()
 
 
-@pytest.mark.slow
-def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(server: str) -> None:
-    """Test the same with a reader and remover beside the writers."""
-    store = ExampleStore(server, collection="writers", embedding=Told(), scorer=scorer())
-    writers = {who: adding(server, "writers", who, 100, 10) for who in ("ada", "bo")}
-    while any(one.poll() is None for one in writers.values()):
-        for entry in store.entries():
-            assert entry.best is not None
-        store.nearest("-1 0 | q", 5)
-        for question in [entry.question for entry in store.entries()]:
-            store.remove(question, "0.5 by ada")
-    told = {who: one.communicate()[0].splitlines()[1:] for who, one in writers.items()}
-    assert [one.returncode for one in writers.values()] == [0, 0]
-    assert [len(lines) for lines in told.values()] == [10, 10]
-    for question in told["ada"]:
-        store.remove(question, "0.5 by ada")
-    assert len(store) == 11
-    for question in told["ada"]:
-        left = {"0.7 by ada too", "0.5 by bo", "0.7 by bo too"}
-        assert set(answers(store.get(question))) == left
-    shared = {f"0.{at} by {who}" for at in range(100, 110) for who in writers}
-    assert set(answers(store.get("0 1 | shared"))) == shared
-    assert stale(store) == 0
-    assert len(store.nearest("-1 0 | q", 99)) == 11
+def told_by(process: subprocess.Popen[str], count: int) -> list[str]:
+    """Wait for so many questions that a process tells as kept."""
+    assert process.stdout is not None
+    return [process.stdout.readline().strip() for _ in range(count)]
+
+
+def kill(process: subprocess.Popen[str]) -> list[str]:
+    """Kill a process at some moment of its next writes; return what it told until then."""
+    time.sleep(random.uniform(0, 0.03))
+    process.kill()
+    rest = process.communicate()[0].splitlines(keepends=True)
+    assert process.returncode == -signal.SIGKILL
+    return [line.strip() for line in rest if line.endswith("\n")]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
-@pytest.mark.parametrize("served", [False, True], ids=["folder", "server"])
-def test_a_kill_loses_nothing_that_was_told_as_kept(
-    served: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    path = request.getfixturevalue("server") if served else tmp_path
-    process = adding(path, "killed", "ada", 1, 1000)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "open\n"
-    told = [process.stdout.readline().strip() for _ in range(5)]
-    time.sleep(random.uniform(0, 0.03))  # The kill comes somewhere in the next write.
-    process.kill()
-    rest = process.communicate()[0].splitlines(keepends=True)
-    assert process.returncode == -signal.SIGKILL
-    told += [line.strip() for line in rest if line.endswith("\n")]
+def test_a_kill_loses_nothing_that_was_told_as_kept(tmp_path: Path) -> None:
+    with adding(tmp_path, "ada") as writers:
+        told = told_by(writers["ada"], 5) + kill(writers["ada"])
     graded = scorer()
-    store = ExampleStore(path, collection="killed", embedding=Told(), scorer=graded)
+    store = ExampleStore(tmp_path, collection="killed", embedding=Told(), scorer=graded)
     found = {entry.question: entry for entry in store.entries()}
     assert found.keys() >= {*told, "0 1 | shared"}
     for question in told:
@@ -166,3 +144,34 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     store.add_many([(question, ["0.5 by ada", "0.7 by ada too"]) for question in told])
     assert graded.similarity.asked == 0
     store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(server: str) -> None:
+    """Test the same on a server, with a reader and remover beside the writers."""
+    store = ExampleStore(server, collection="killed", embedding=Told(), scorer=scorer())
+
+    told: dict[str, list[str]] = {"ada": [], "bo": []}
+    with adding(server, *told) as writers:
+        for _ in range(5):
+            for who, one in writers.items():
+                told[who] += told_by(one, 1)
+            for entry in store.entries():
+                assert entry.best is not None
+                store.remove(entry.question, "0.5 by ada")
+            store.nearest("-1 0 | q", 5)
+        for who, one in writers.items():
+            told[who] += kill(one)
+    for who, questions in told.items():
+        for question in questions:
+            store.remove(question, "0.5 by ada")
+            left = answers(store.get(question))
+            assert "0.5 by ada" not in left
+            assert f"0.7 by {who} too" in left
+            assert "0.5 by bo" in left or who == "ada"
+        shared = {f"0.{at + 1} of {who}" for at in range(len(questions))}
+        assert shared <= {*answers(store.get("0 1 | shared"))}
+    assert stale(store) == 0
+    found = {entry.question for entry in store.entries()}
+    assert {one.question for one in store.nearest("-1 0 | q", 9999)} == found

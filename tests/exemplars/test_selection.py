@@ -55,19 +55,8 @@ def worths(
     return {one.id: worth(one) for one in found if one not in shown}
 
 
-@given(founds(), st.integers(1, 10), SHARE, SHARE)
-def test_each_is_worth_most_of_those_that_are_left(
-    told: tuple[list[Exemplar], NDArray[np.float32]], k: int, score_weight: float, diversity: float
-) -> None:
-    found, vectors = told
-    chosen = choose(found, k, score_weight, diversity, vectors)
-    for at, one in enumerate(chosen):
-        left = worths(found, vectors.tolist(), chosen[:at], score_weight, diversity)
-        assert left[one.id] >= max(left.values()) - 1e-9  # The tolerance is for rounding.
-
-
 @given(founds(), st.integers(1, 10), SHARE, SHARE, st.randoms())
-def test_some_of_those_found_each_once_whatever_their_order(
+def test_each_is_worth_most_of_those_that_are_left_whatever_their_order(
     told: tuple[list[Exemplar], NDArray[np.float32]],
     k: int,
     score_weight: float,
@@ -76,9 +65,10 @@ def test_some_of_those_found_each_once_whatever_their_order(
 ) -> None:
     found, vectors = told
     chosen = choose(found, k, score_weight, diversity, vectors)
-    assert len(chosen) == min(k, len(found))
-    assert len({one.id for one in chosen}) == len(chosen)
-    assert all(one in found for one in chosen)
+    assert len(chosen) == len({one.id for one in chosen}) == min(k, len(found))
+    for at, one in enumerate(chosen):
+        left = worths(found, vectors.tolist(), chosen[:at], score_weight, diversity)
+        assert left[one.id] >= max(left.values()) - 1e-9  # The tolerance is for rounding.
     order = list(range(len(found)))
     chance.shuffle(order)
     again = choose([found[at] for at in order], k, score_weight, diversity, vectors[order])
@@ -130,16 +120,10 @@ def test_diversity_prefers_what_is_not_shown_yet() -> None:
     ("limits", "message"),
     [
         ((0, None, None), "k must be an integer, at least 1, got 0"),
-        ((-1, None, None), "k must be an integer, at least 1, got -1"),
         ((2.5, None, None), r"k must be an integer, at least 1, got 2\.5"),
-        (("5", None, None), "k must be an integer, at least 1, got '5'"),
-        ((None, None, None), "k must be an integer, at least 1, got None"),
         ((5, 1.5, None), r"max_similarity is a cosine, above -1 and up to 1, got 1\.5"),
-        ((5, -1, None), "max_similarity is a cosine, above -1 and up to 1, got -1"),
         ((5, float("nan"), None), "max_similarity is a cosine, above -1 and up to 1, got nan"),
-        ((5, "0.9", None), "max_similarity is a cosine, above -1 and up to 1, got 0.9"),
         ((5, None, float("nan")), "min_score must be a finite number, got nan"),
-        ((5, None, "high"), "min_score must be a finite number, got 'high'"),
     ],
     ids=lambda value: str(value) if isinstance(value, tuple) else "",
 )
@@ -149,6 +133,5 @@ def test_impossible_limits_are_refused(limits: tuple[Any, ...], message: str) ->
 
 
 def test_possible_limits_are_not() -> None:
-    check_limits(1, None, None)
     check_limits(np.int64(5), 1, np.float32(-3.5))  # type: ignore[arg-type]  # numpy's integers
     check_limits(5, -0.5, 0)
