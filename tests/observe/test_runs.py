@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableGenerator
 from demur import Evaluation, ScoreCallbackHandler
 from demur.observe.reading import Readers
 from demur.observe.runs import Runs
+from support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -38,20 +39,13 @@ def test_an_id_that_comes_again_is_a_new_run(runs: Runs) -> None:
         capture.on_retriever_start(None, "q", run_id=inner, parent_run_id=run_id)
         capture.on_retriever_end([Document("text")], run_id=inner)
         runs.end(inner, [])
+        assert runs.start("q", run_id=run_id, answers=True) is not None  # It is told of twice.
         finished = runs.end(run_id, "good")
         assert finished is not None
         assert [document.page_content for document in finished.said.contexts] == ["text"]
+        assert runs.end(run_id, "good") is None
     assert runs.tally.runs == 2
     assert not len(runs)
-
-
-def test_a_run_that_is_told_of_twice_is_one(runs: Runs) -> None:
-    run_id = uuid4()
-    first, again = (runs.start("q", run_id=run_id, answers=True) for _ in range(2))
-    assert first is again is not None
-    assert runs.end(run_id, "good") is not None
-    assert runs.end(run_id, "good") is None
-    assert runs.tally.runs == 1
 
 
 def test_what_begins_after_the_run_around_it_is_none_of_its_own(runs: Runs) -> None:
@@ -78,25 +72,6 @@ def test_what_is_inside_a_run_that_was_given_up_is_none_of_its_own(
         assert runs.end(begin(runs, parent), "inner") is None
     assert runs.end(first, "good") is None
     assert sum(runs.end(other, "good") is not None for other in others) >= 2
-
-
-@pytest.mark.parametrize("tagged", [{}, {"tags": ["a"]}])
-def test_of_named_runs_what_comes_late_is_still_wanted(tagged: Any) -> None:
-    runs = Runs(Readers(), tags=["a"])
-    root = begin(runs)
-    runs.end(root, "x")
-    assert (runs.end(begin(runs, root, **tagged), "good") is not None) is bool(tagged)
-
-
-def test_the_input_is_kept_as_it_was_at_the_beginning(runs: Runs) -> None:
-    given: dict[str, Any] = {"question": "q", "context": ["text"]}
-    run_id = begin(runs, input=given)
-    given["question"] = "other"
-    given["context"].append("more")
-    finished = runs.end(run_id, "good")
-    assert finished is not None
-    assert finished.said.question == "q"
-    assert [document.page_content for document in finished.said.contexts] == ["text"]
 
 
 def test_metadata_that_json_cannot_hold_is_left_out(runs: Runs) -> None:
@@ -130,20 +105,6 @@ def test_a_graph_that_asks_a_person_has_not_answered(runs: Runs) -> None:
     assert runs.end(graph, {"answer": "new"}) is not None
 
 
-def test_a_process_that_was_forked_begins_anew(runs: Runs) -> None:
-    root = begin(runs)
-    inside = begin(runs, root)
-    runs._lock.acquire()  # Another thread may hold the lock when a process forks.
-    runs.reset()
-    assert not len(runs)
-    done = threading.Thread(target=lambda: runs.end(begin(runs, inside), "x"), daemon=True)
-    done.start()
-    done.join(10)
-    assert not done.is_alive()
-    assert runs.end(root, "good") is None
-    assert runs.end(begin(runs), "good") is not None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["runs", "backlog"])
 def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
@@ -172,13 +133,8 @@ def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
 
     thread = threading.Thread(target=collect, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert handler.flush(20)
+    assert handler.flush(PATIENCE)
     assert answers == ["good"]
     assert not len(handler._runs)
-
-
-def test_a_share_that_is_none() -> None:
-    with pytest.raises(ValueError, match=r"sample_rate must be in \[0, 1\], got 2"):
-        Runs(sample_rate=2)

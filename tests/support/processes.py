@@ -8,6 +8,7 @@ import signal
 import traceback
 from collections.abc import Callable
 
+from demur import DemurError
 from demur.observe import Record
 from support import records
 
@@ -110,3 +111,31 @@ def killed_at_random(
             told += read
         os.close(out)
     return told.decode().split()
+
+
+def written_until_full(write: Callable[[Record], None], size: int) -> tuple[list[str], str]:
+    """Write records until no file may grow any more, and lift the limit again.
+
+    Call this in a process of its own.
+
+    Args:
+        write: A function that writes a record.
+        size: The size in bytes that no file may exceed, as on a full disk.
+
+    Returns:
+        The ids of the records that were written, and the message of the error.
+    """
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    kept: list[str] = []
+    try:
+        while True:
+            record = records.scored()
+            write(record)
+            kept.append(record.id)
+    except (OSError, DemurError) as error:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        return kept, str(error)

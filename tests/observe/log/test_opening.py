@@ -43,9 +43,10 @@ def test_the_form_is_told_by_what_a_file_holds_and_not_by_its_name(tmp_path: Pat
     assert _held(lines) == _held(database) == _sorted(RUNS)
 
 
-@pytest.mark.parametrize("name", ["a b.sqlite", "a?b#c%20.sqlite", "ä;'.sqlite"])
-def test_any_name_will_do(tmp_path: Path, name: str) -> None:
-    assert _held(sqlite(tmp_path / name, RUNS)) == _sorted(RUNS)
+def test_any_name_will_do(tmp_path: Path) -> None:
+    path = tmp_path / "a b?mode=ro#%41é;'.sqlite"
+    assert _held(sqlite(path, RUNS)) == _sorted(RUNS)
+    assert [one for one in tmp_path.iterdir() if one.suffix == ".sqlite"] == [path]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -101,15 +102,6 @@ def test_whatever_is_cut_off_all_whole_lines_are_there(
         assert [one.place for one in log.damaged] == [f"line {expected + 1}"] * torn
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_asked_need_not_be_read_to_its_end(form: str, tmp_path: Path, request: Any) -> None:
-    with open_log(written(form, tmp_path, several(500), request)) as log:
-        rows = records(log)
-        next(rows)
-    rows.close()  # type: ignore[attr-defined]  # as an interrupt has it
-
-
 # -- files that are not logs -----------------------------------------------------------------------
 
 
@@ -117,10 +109,7 @@ def test_what_is_asked_need_not_be_read_to_its_end(form: str, tmp_path: Path, re
     ("content", "said"),
     [
         (b"one line\nof text\n", "is not a log: line 1"),
-        (b'{"key": "x", "evaluation": {}}\n', "is not a log: line 1"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "is not a log"),
-        (b"\x1f\x8b\x08 gzip\n", "is not a log"),
-        (b"x\n" * 1000, "is not a log: line 1"),
         (b"SQLite format 3\0" + b"\1" * 4080, "cannot be read"),
         (b"SQLite format 3\0", "cannot be read"),
     ],
@@ -160,7 +149,7 @@ def test_other_databases_are_refused(tmp_path: Path, pragmas: str, said: str) ->
 
 
 def test_a_damaged_database_is_told(tmp_path: Path) -> None:
-    path = sqlite(tmp_path / "a.sqlite", several(200))
+    path = sqlite(tmp_path / "a.sqlite", several(60))
     content = bytearray(path.read_bytes())
     content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
     path.write_bytes(content)
@@ -168,27 +157,12 @@ def test_a_damaged_database_is_told(tmp_path: Path) -> None:
         _held(path)
 
 
-def test_a_damaged_record_in_a_database_is_left_out_and_told(tmp_path: Path) -> None:
-    path = sqlite(tmp_path / "a.sqlite", RUNS)
-    with sqlite3.connect(path) as database:
-        database.execute(
-            "update records set record = substr(record, 2) where id = ?", (RUNS[0].id,)
-        )
-    database.close()
-    damaged = [one for one in _held(path) if isinstance(one, Damaged)]
-    assert [one.place for one in damaged] == [f"run {RUNS[0].id}"]
-    assert len(_held(path)) == len(RUNS)
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\n"])
-def test_an_empty_file_holds_nothing_yet(tmp_path: Path, content: bytes) -> None:
+def test_what_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite"
-    path.write_bytes(content)
-    assert _held(path) == []
-
-
-def test_a_database_that_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None:
-    path = tmp_path / "new.sqlite"
+    for content in (b"", b"\n\n"):
+        path.write_bytes(content)
+        assert _held(path) == []
+    path.unlink()
     database = sqlite3.connect(path)
     database.execute("pragma journal_mode = wal")
     assert path.stat().st_size
@@ -200,7 +174,7 @@ def test_a_database_that_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None
 
 
 def test_what_a_live_writer_wrote_is_there_and_the_view_does_not_move(tmp_path: Path) -> None:
-    path, sink = tmp_path / "a.sqlite", None
+    path = tmp_path / "a.sqlite"
     sink = SQLSink(path)
     first, second = scored(at=1), scored(at=2)
     sink.write(first)
@@ -247,9 +221,7 @@ def test_a_database_where_sqlite_may_make_no_files_is_read(tmp_path: Path) -> No
     assert _held(path) == _sorted(RUNS)
 
 
-def test_a_record_that_is_no_json_counts_in_a_summary_and_is_no_run_of_a_list(
-    tmp_path: Path,
-) -> None:
+def test_a_damaged_record_is_left_out_and_told_and_counts_in_a_summary(tmp_path: Path) -> None:
     path = sqlite(tmp_path / "a.sqlite", RUNS)
     with sqlite3.connect(path) as database:
         database.execute("update records set record = 'x' where id = ?", (RUNS[0].id,))
@@ -257,5 +229,7 @@ def test_a_record_that_is_no_json_counts_in_a_summary_and_is_no_run_of_a_list(
     database.close()
     with open_log(path) as log:
         assert summarise(log).runs == len(RUNS)
-        damaged = [one.place for one in records(log) if isinstance(one, Damaged)]
-        assert sorted(damaged) == sorted(f"run {run.id}" for run in RUNS[:2])
+        held = [*records(log)]
+    damaged = [one.place for one in held if isinstance(one, Damaged)]
+    assert sorted(damaged) == sorted(f"run {run.id}" for run in RUNS[:2])
+    assert len(held) == len(RUNS)

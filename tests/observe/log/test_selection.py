@@ -17,7 +17,6 @@ from demur.observe.log import (
     Log,
     LogError,
     find,
-    judged,
     open_log,
     records,
     worst,
@@ -28,7 +27,6 @@ from support.records import (
     found,
     guarded,
     jsonl,
-    nothing_to_check,
     refuted,
     scored,
     sqlite,
@@ -46,25 +44,6 @@ def test_the_runs_are_those_that_plain_python_chooses(
     chosen = [run for run in RUNS if matches(run, filters)]
     expected = chosen if last is None else chosen[max(0, len(chosen) - last) :]
     assert [*records(log, filters, last)] == expected
-
-
-def test_what_evaluators_say_of_an_answer() -> None:
-    for run in RUNS:
-        told = [(one.name, one.finding, one.score) for one in judged(run.attempts[-1])]
-        expected = judgements(run.attempts[-1])
-        assert told == [(one.evaluator, one.finding, one.score) for one in expected]
-
-
-def test_streamed_sentences_have_one_finding_and_the_lowest_score(tmp_path: Path) -> None:
-    many = scored(found(score=0.9), undetermined(), refuted(score=0.1), nothing_to_check())
-    open_case = scored(found(), undetermined(), at=1)
-    with open_log(jsonl(tmp_path / "a.jsonl", [many, open_case])) as log:
-        assert [*records(log, Filters(finding="passed"))] == []
-        assert [*records(log, Filters(finding="failed"))] == [many]
-        assert [*records(log, Filters(finding="undetermined"))] == [open_case]
-    (first,), (second,) = (judged(one.attempts[0]) for one in (many, open_case))
-    assert (first.finding, first.score) == ("failed", 0.1)
-    assert (second.finding, second.score) == ("undetermined", 1.0)
 
 
 @pytest.mark.parametrize(

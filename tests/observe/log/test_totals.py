@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from demur import Usage
 from demur.observe import Record
-from demur.observe.log import By, Filters, Group, Log, open_log, summarise
+from demur.observe.log import By, Filters, Log, open_log, summarise
 from support.logs import RUNS, in_column, is_of, judgements, matches, some_filters
 from support.records import (
-    ANSWERING,
     JUDGING,
     found,
     guarded,
@@ -84,12 +83,6 @@ def test_the_totals_are_those_that_plain_python_counts(
 # -- by hand ---------------------------------------------------------------------------------------
 
 
-def _only(path: Path) -> Group:
-    with open_log(path) as log:
-        (group,) = summarise(log).groups
-        return group
-
-
 def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> None:
     runs = [
         *(scored(found(), at=at) for at in range(7)),
@@ -98,26 +91,14 @@ def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> 
         *(scored(nothing_to_check(), at=30 + at) for at in range(4)),
         *(scored(found(passed=None), at=40 + at) for at in range(6)),
     ]
-    group = _only(sqlite(tmp_path / "a.sqlite", runs))
+    with open_log(sqlite(tmp_path / "a.sqlite", runs)) as log:
+        (group,) = summarise(log).groups
     assert (group.failure.count, group.failure.total) == (3, 10)
     # This is Wilson's interval.
     assert group.failure.interval == pytest.approx((0.1078, 0.6032), abs=1e-4)
     assert group.judged == 25
     assert group.mean == pytest.approx((7 * 1.0 + 3 * 0.25 + 6 * 1.0) / 16)
     assert group.usage.calls == JUDGING.calls * 28
-
-
-def test_of_nothing_decided_there_is_no_rate(tmp_path: Path) -> None:
-    group = _only(jsonl(tmp_path / "a.jsonl", [scored(undetermined())]))
-    assert (group.failure.value, group.failure.interval, group.mean) == (None, None, None)
-
-
-def test_a_streamed_answer_is_one_answer(tmp_path: Path) -> None:
-    sentences = (found(score=0.9), refuted(score=0.2), found(score=0.8))
-    group = _only(jsonl(tmp_path / "a.jsonl", [scored(*sentences), scored(found(), at=1)]))
-    assert (group.judged, group.failure.count, group.failure.total) == (2, 1, 2)
-    assert group.mean == pytest.approx(0.6)
-    assert group.usage.calls == 4 * JUDGING.calls
 
 
 def test_days_are_utc(tmp_path: Path) -> None:
@@ -127,22 +108,6 @@ def test_days_are_utc(tmp_path: Path) -> None:
             "2026-11-20",
             "2026-11-21",
         ]
-
-
-def test_a_guard_shows_how_it_ended_and_what_all_its_answers_cost(tmp_path: Path) -> None:
-    runs = [guarded(), guarded(refuted(), refuted(), outcome="abstained", at=1), scored(at=2)]
-    with open_log(jsonl(tmp_path / "a.jsonl", runs)) as log:
-        totals = summarise(log)
-    assert totals.outcomes == {"abstained": 1, "recovered": 1}
-    assert totals.verdicts == {"failed": 2, "passed": 1}
-    assert totals.answering.calls == 5 * ANSWERING.calls
-
-
-def test_of_no_runs_there_are_no_figures(tmp_path: Path) -> None:
-    with open_log(jsonl(tmp_path / "a.jsonl", [])) as log:
-        totals = summarise(log)
-    assert (totals.runs, totals.first, totals.groups) == (0, None, ())
-    assert totals.answering == totals.judging == Usage()
 
 
 def test_what_is_not_known_to_be_told_apart_is_refused(log: Log) -> None:

@@ -59,17 +59,14 @@ def test_every_form_is_a_log(tmp_path: Path, text: str) -> None:
         assert kept == {name: getattr(trace, name) for name in fields}
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-def test_a_lone_trace(tmp_path: Path, indent: int | None) -> None:
+def test_a_lone_trace_and_none(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    path.write_text(TRACES[0].model_dump_json(indent=indent), encoding="utf-8")
+    for indent in (None, 2):
+        path.write_text(TRACES[0].model_dump_json(indent=indent), encoding="utf-8")
+        with open_log(path) as log:
+            assert [record.attempts for record in records(log)] == [TRACES[0].attempts]
+    path.write_text("[]\n", encoding="utf-8")
     with open_log(path) as log:
-        assert [record.attempts for record in records(log)] == [TRACES[0].attempts]
-
-
-def test_no_trace_yet(tmp_path: Path) -> None:
-    (tmp_path / "traces.json").write_text("[]\n", encoding="utf-8")
-    with open_log(tmp_path / "traces.json") as log:
         assert [*records(log)] == []
 
 
@@ -96,11 +93,6 @@ def test_a_damaged_trace_is_left_out_and_told(tmp_path: Path) -> None:
     ids, (damaged_line,) = _of_which(f"{JSON[0]}\n{JSON[1][:-9]}\n{JSON[0]}\n", tmp_path)
     assert ids == ["trace-1", "trace-3"]
     assert damaged_line.startswith("line 2: JSONDecodeError")
-
-
-def test_nothing_but_damaged_traces_is_an_error(tmp_path: Path) -> None:
-    value = json.loads(JSON[0])
-    del value["time"]
     with pytest.raises(LogError, match=r"is not a log: trace 1: time: Field required"):
         _of_which(json.dumps([value]), tmp_path)
 

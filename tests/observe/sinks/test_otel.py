@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from demur.observe import OpenTelemetrySink, Record
 from demur.observe.spans import current_span_ids
 from support import records
 from support.otlp_receiver import OTLPReceiver, attributes_of, otlp_receiver
+from support.spawned import Spawned
 
 
 @dataclass
@@ -150,11 +150,11 @@ def test_a_guards_attempts_are_told_apart(pipeline: Pipeline) -> None:
     assert second["gen_ai.response.id"] == "the last one's"
 
 
-def test_metrics_add_up(pipeline: Pipeline) -> None:
+def test_metrics_add_up_and_hold_no_text_and_no_id(pipeline: Pipeline) -> None:
     pipeline.sent(
         records.scored(records.found(), records.found("FEWL", -0.3, None)),
         records.scored(records.refuted()),
-        records.guarded(records.refuted(), records.found(), model=None),
+        records.guarded(records.refuted(), records.found(), model=None, response="chatcmpl-9"),
     )
 
     model = ("gen_ai.response.model", "gpt-4o-mini")
@@ -173,7 +173,15 @@ def test_metrics_add_up(pipeline: Pipeline) -> None:
         for by, times in ((checker, 4), (fewl, 1))
         for kind, tokens in kinds.items()
     }
-    assert sum(pipeline.counted("demur.runs").values()) == 3
+    assert pipeline.counted("demur.runs") == {
+        frozenset({("demur.verdict", "passed"), model}): 1,
+        frozenset({("demur.verdict", "failed"), model}): 1,
+        frozenset({("demur.verdict", "passed"), ("demur.outcome", "recovered")}): 1,
+    }
+    assert all(
+        {key for key, _ in by} <= {"gen_ai.evaluation.name", "gen_ai.response.model"}
+        for by in pipeline.points("demur.evaluation.score")
+    )
     units = {name: metric.unit for name, metric in pipeline.receiver.metrics().items()}
     assert units == {
         "demur.evaluations": "{evaluation}",
@@ -202,18 +210,6 @@ def _filled(pipeline: Pipeline, name: str) -> dict[tuple[float, float], int]:
     bounds = [float("-inf"), *point.explicit_bounds, float("inf")]
     buckets = zip(bounds[:-1], bounds[1:], point.bucket_counts, strict=True)
     return {(low, high): count for low, high, count in buckets if count}
-
-
-def test_no_text_and_no_id_is_among_the_attributes_of_metrics(pipeline: Pipeline) -> None:
-    record = records.guarded(model="gpt-4o-mini", response="chatcmpl-9", name="for mary")
-    pipeline.sent(record)
-    allowed = {
-        *("gen_ai.evaluation.name", "gen_ai.response.model", "gen_ai.token.type"),
-        *("demur.finding", "demur.verdict", "demur.outcome"),
-    }
-    for name in pipeline.receiver.metrics():
-        for by in pipeline.points(name):
-            assert {key for key, _ in by} <= allowed
 
 
 def test_metrics_point_at_the_run_they_came_from(pipeline: Pipeline) -> None:
@@ -284,43 +280,26 @@ for resource in reader.get_metrics_data().resource_metrics:
 
 
 @pytest.mark.slow
-def test_the_global_providers_are_found_when_they_are_set_later() -> None:
-    paths = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(
-        [sys.executable, "-c", GLOBALS],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    warned, event, metric = done.stdout.splitlines()
+def test_the_global_providers_are_found_when_they_are_set_later(tmp_path: Path) -> None:
+    process = Spawned(GLOBALS, tmp_path)
+    assert process.end() == 0, process.err
+    warned, event, metric = process.out.splitlines()
     assert "no OpenTelemetry SDK is set up" in warned
     assert event == "gen_ai.evaluation.result"
     assert metric == "demur demur.evaluation.score"
 
 
-def _judge(sample: Sample) -> Evaluation:
-    return Evaluation(name="judge", score=0.5, passed=True, explanation=sample.answer)
-
-
-def test_scores_of_a_chain_are_in_the_span_that_it_ran_in(pipeline: Pipeline) -> None:
-    chain: Runnable[Any, Any] = RunnableLambda(str.upper)
-    handler = ScoreCallbackHandler(_judge, sink=pipeline.sink())
-    for text in "abc":
-        with pipeline.tracer.start_as_current_span(text.upper()):
-            chain.invoke(text, {"callbacks": [handler]})
-    assert handler.close(30)
-    _each_in_its_span(pipeline, 3)
-
-
+@pytest.mark.smoke
 async def test_scores_of_chains_side_by_side_are_in_their_own_spans(pipeline: Pipeline) -> None:
     async def upper(text: str) -> str:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
         return text.upper()
 
+    def judge(sample: Sample) -> Evaluation:
+        return Evaluation(name="judge", score=0.5, passed=True, explanation=sample.answer)
+
     chain: Runnable[Any, Any] = RunnableLambda(str.upper, upper) | RunnableLambda(str.upper, upper)
-    handler = ScoreCallbackHandler(_judge, sink=pipeline.sink())
+    handler = ScoreCallbackHandler(judge, sink=pipeline.sink())
 
     async def request(text: str) -> None:
         with pipeline.tracer.start_as_current_span(text.upper()):
@@ -328,13 +307,9 @@ async def test_scores_of_chains_side_by_side_are_in_their_own_spans(pipeline: Pi
 
     await asyncio.gather(*map(request, "abcdefgh"))
     assert await asyncio.to_thread(handler.close, 30)
-    _each_in_its_span(pipeline, 8)
-
-
-def _each_in_its_span(pipeline: Pipeline, count: int) -> None:
     spans = {span.span_id: (span.name, span.trace_id) for span in pipeline.receiver.spans()}
     events = pipeline.receiver.logs()
-    assert len(events) == len(spans) == count
+    assert len(events) == len(spans) == 8
     for event in events:
         name = attributes_of(event)["gen_ai.evaluation.explanation"]
         assert spans[event.span_id] == (name, event.trace_id)

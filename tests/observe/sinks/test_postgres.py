@@ -6,9 +6,8 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from demur._known_secrets import known_secrets
 from demur.observe import Record, SQLSink
 from demur.observe.log import LogError, open_log, records
 from support.handlers import echo
-from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer, postgres_server
+from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer
+from support.processes import told
 from support.records import found, jsonl, scored, several
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -39,13 +39,6 @@ def held(url: str) -> list[str]:
 # --- A server that goes away ---------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def own(postgres: PostgresServer) -> Iterator[PostgresServer]:
-    """Start a server that a test may stop."""
-    with postgres_server() as server:
-        yield server
-
-
 @contextmanager
 def stopped(server: PostgresServer) -> Iterator[None]:
     server.stop()
@@ -55,12 +48,12 @@ def stopped(server: PostgresServer) -> Iterator[None]:
         server.start()
 
 
+@pytest.mark.smoke
 def test_while_the_server_is_away_records_go_to_a_file_and_then_to_it_again(
-    own: PostgresServer, tmp_path: Path, monkeypatch: Any, caplog: Any
+    postgres: PostgresServer, url: str, tmp_path: Path, monkeypatch: Any, caplog: Any
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     caplog.set_level(logging.DEBUG)
-    url = own.new()
     handler = ScoreCallbackHandler(echo, sink=url, max_concurrency=1)
     chain: Any = RunnableLambda(lambda question: f"{question} is good.")
 
@@ -70,7 +63,7 @@ def test_while_the_server_is_away_records_go_to_a_file_and_then_to_it_again(
         assert handler.flush(60)
 
     asked("before")
-    with stopped(own):
+    with stopped(postgres):
         asked("meanwhile", "still")
     asked("after")
     assert (handler.counts.recorded, handler.counts.to_fallback, handler.counts.lost) == (4, 2, 0)
@@ -81,7 +74,7 @@ def test_while_the_server_is_away_records_go_to_a_file_and_then_to_it_again(
         SQLSink(url).write_all(one for one in records(log) if isinstance(one, Record))
     assert len(held(url)) == 4
     (warning,) = [one for one in caplog.records if one.name == "demur.observe"]
-    assert f"SQLSink('postgresql://127.0.0.1:{own.port}/" in warning.getMessage()
+    assert f"SQLSink('postgresql://127.0.0.1:{postgres.port}/" in warning.getMessage()
     assert "does not accept records" in warning.getMessage()
     assert str(file) in warning.getMessage()
     said = caplog.text + file.name
@@ -90,11 +83,12 @@ def test_while_the_server_is_away_records_go_to_a_file_and_then_to_it_again(
     assert "is good" not in caplog.text
 
 
-def test_a_server_that_is_away_is_told_and_used_when_it_is_back(own: PostgresServer) -> None:
-    url = own.new()
+def test_a_server_that_is_away_is_told_and_used_when_it_is_back(
+    postgres: PostgresServer, url: str
+) -> None:
     sink = SQLSink(url)
     sink.write(scored(id="1"))
-    with stopped(own):
+    with stopped(postgres):
         for do in (lambda: sink.write(scored(id="2")), lambda: SQLSink(url), lambda: open_log(url)):
             with pytest.raises(DemurError, match=r"postgresql://127.*Connection refused") as error:
                 do()
@@ -134,31 +128,25 @@ def test_the_applications_tables_stay_apart(url: str, postgres: PostgresServer) 
     assert tables(postgres, url) == [*(("demur", one) for one in ours), ("public", "runs")]
 
 
-def test_another_programs_schema_is_left_as_it_was(url: str, postgres: PostgresServer) -> None:
+def test_what_is_no_log_of_this_version_is_left_as_it_was(
+    url: str, postgres: PostgresServer
+) -> None:
+    with pytest.raises(LogError, match="has no log: no SQLSink was made for it yet"):
+        open_log(url)
+    assert tables(postgres, url) == []
+    other = postgres.new()
+    SQLSink(other).write(scored(id="1"))
+    postgres.ask("update demur.demur_log set version = 9", other)
+    with pytest.raises(ValueError, match="its tables are of version 9, expected 3"):
+        SQLSink(other)
+    with pytest.raises(LogError, match="has tables of version 9, and this demur reads version 3"):
+        open_log(other)
     postgres.ask("create schema demur; create table demur.runs (id int)", url)
     with pytest.raises(ValueError, match="holds tables of another program"):
         SQLSink(url)
     with pytest.raises(LogError, match="holds tables of another program"):
         open_log(url)
     assert tables(postgres, url) == [("demur", "runs")]
-
-
-def test_another_version_is_left_as_it_was(url: str, postgres: PostgresServer) -> None:
-    sink = SQLSink(url)
-    sink.write(scored(id="1"))
-    postgres.ask("update demur.demur_log set version = 9", url)
-    with pytest.raises(ValueError, match="its tables are of version 9, expected 3"):
-        SQLSink(url)
-    with pytest.raises(LogError, match="has tables of version 9, and this demur reads version 3"):
-        open_log(url)
-
-
-def test_a_database_without_a_log_is_told_and_nothing_is_made(
-    url: str, postgres: PostgresServer
-) -> None:
-    with pytest.raises(LogError, match="has no log: no SQLSink was made for it yet"):
-        open_log(url)
-    assert tables(postgres, url) == []
 
 
 def test_a_database_in_another_encoding_is_refused(postgres: PostgresServer) -> None:
@@ -168,48 +156,27 @@ def test_a_database_in_another_encoding_is_refused(postgres: PostgresServer) -> 
     assert tables(postgres, url) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda url: url.replace(QUOTED, "wrongpassword"), "password authentication failed"),
-        (lambda url: url.replace("/logs_", "/gone_"), "does not exist"),
-        (lambda url: f"{url}?sslmode=require", "SSL"),
-        (lambda url: f"{url}?sslmode=nonsense", "sslmode"),
-    ],
-)
-def test_what_the_server_refuses_is_told(url: str, change: Callable[[str], str], said: str) -> None:
-    for do in (SQLSink, open_log):
-        with pytest.raises((DemurError, ValueError), match=said) as error:
-            do(change(url))
-        assert "wrongpassword" not in str(error.value)
-        assert PASSWORD not in str(error.value)
+def test_a_url_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
+    wrongs: dict[str | Path, str] = {
+        url.replace(QUOTED, "hush"): "password authentication failed",
+        url.replace("/logs_", "/gone_"): "does not exist",
+        f"{url}?sslmode=require": "SSL",
+        f"{url}?sslmode=nonsense": "sslmode",
+        "postgresql://me:pa@hush@host/db": "expected postgresql://",
+        "postgresql://me:hush@host": "expected postgresql://",
+        "postgresql://": "expected postgresql://",
+        Path("postgresql://me:hush@host/db"): "as a str",
+    }
+    for wrong, said in wrongs.items():
+        for do in (SQLSink, open_log, _handler):
+            with pytest.raises((DemurError, ValueError), match=said) as error:
+                do(wrong)
+            assert "hush" not in str(error.value)
+            assert PASSWORD not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "postgresql://me:pa@hush@host/db",
-        "postgresql://me:hush@host",
-        "postgresql://me:hush@host:port/db",
-        "postgresql://",
-    ],
-)
-def test_a_url_that_is_none_is_told_without_its_password(wrong: str) -> None:
-    for do in (SQLSink, open_log):
-        with pytest.raises((DemurError, ValueError), match="expected postgresql://") as error:
-            do(wrong)
-        assert "hush" not in str(error.value)
-    with pytest.raises(ValueError, match="expected postgresql://"):
-        ScoreCallbackHandler(echo, sink=wrong)
-
-
-def test_a_url_as_a_path_is_told_without_its_password() -> None:
-    mangled = Path("postgresql://me:hush@host/db")
-    for do in (SQLSink, open_log, partial(ScoreCallbackHandler, echo)):
-        given: Any = {"sink": mangled} if isinstance(do, partial) else {"where": mangled}
-        with pytest.raises((DemurError, ValueError), match="as a str") as error:
-            do(**given)
-        assert "hush" not in str(error.value)
+def _handler(sink: Any) -> ScoreCallbackHandler:
+    return ScoreCallbackHandler(echo, sink=sink)
 
 
 def test_a_user_without_the_right_to_make_tables_may_write_into_those_that_are_there(
@@ -230,15 +197,6 @@ def test_a_user_without_the_right_to_make_tables_may_write_into_those_that_are_t
     )
     SQLSink(as_app).write(scored(id="1"))
     assert held(as_app) == held(url) == ["1"]
-
-
-@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "postgres", "POSTGRESQL"])
-def test_other_names_of_the_scheme_will_do(scheme: str, url: str) -> None:
-    other = url.replace("postgresql", scheme, 1)
-    handler = ScoreCallbackHandler(echo, sink=other)
-    handler.close(10)
-    SQLSink(other).write(scored(id="1"))
-    assert held(other) == ["1"]
 
 
 # --- What is read --------------------------------------------------------------------------------
@@ -269,7 +227,7 @@ def test_ids_and_times_are_in_the_order_of_their_code_points(url: str, tmp_path:
 # --- The password --------------------------------------------------------------------------------
 
 
-def test_the_password_is_nowhere(url: str, tmp_path: Path) -> None:
+def test_the_password_is_nowhere(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = SQLSink(url)
     handler = ScoreCallbackHandler(echo, sink=url)
     sink.write(scored(id="1"))
@@ -282,13 +240,10 @@ def test_the_password_is_nowhere(url: str, tmp_path: Path) -> None:
         assert QUOTED not in text
     assert sink.name == log.name == url.replace(f"{USER}:{QUOTED}@", "")
     assert PASSWORD in known_secrets()  # The secret is known, so no record has it either.
-
-
-def test_a_password_of_the_environment_is_used(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    bare = url.replace(f":{QUOTED}", "")
-    SQLSink(bare).write(scored(id="1"))
-    assert held(bare) == ["1"]
+    bare = url.replace(f":{QUOTED}", "").replace("postgresql", "postgresql+psycopg", 1)
+    SQLSink(bare).write(scored(id="2"))
+    assert held(bare) == ["1", "2"]
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,8 +265,6 @@ def test_an_error_tells_no_text_of_a_record(url: str, postgres: PostgresServer) 
 
 
 def test_a_process_that_is_forked_leaves_its_parents_connections(url: str) -> None:
-    from support.processes import told
-
     sink = SQLSink(url)
     some = several(20)
     for one in some[:10]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from support.pages import DOCS, fences
 from support.postgres_server import PostgresServer
 from support.processes import end, forked, killed_at_random, together
 from support.records import HOSTILE, attempt, found, guarded, hostile, refuted, run, scored, several
+from support.waiting import until
 
 posix = pytest.mark.skipif(os.name == "nt", reason="no forks on Windows")
 
@@ -97,7 +100,7 @@ def test_a_record_is_a_row_and_its_answers_evaluations_and_claims_are(database: 
 
 
 def test_the_findings_and_failures_in_sql_are_those_of_evaluations(database: Database) -> None:
-    written = [*several(200), hostile()]
+    written = [*several(100), hostile()]
     SQLSink(database.where).write_all(written)
     findings = sorted(
         (record.id, number, evaluation.finding)
@@ -143,7 +146,7 @@ def test_records_that_are_written_together_are_all_there_or_none(database: Datab
     ]
 
     def torn() -> Any:
-        yield from several(500)
+        yield from several(100)
         raise KeyError("no more")
 
     with pytest.raises(KeyError):
@@ -152,7 +155,7 @@ def test_records_that_are_written_together_are_all_there_or_none(database: Datab
     sink.write_all([])
 
 
-@pytest.mark.parametrize("text", ["a\0b", "a\ud800b\udfff", HOSTILE, "", "'; drop table runs; --"])
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b\udfff", HOSTILE, ""])
 def test_every_text_is_kept_and_can_be_asked_for(text: str, database: Database) -> None:
     bad = found(text, 0.0, False, label=text, explanation=text)
     SQLSink(database.where).write(run(attempt(bad, answer=text, question=text), model=text))
@@ -202,25 +205,18 @@ def test_the_queries_of_the_page_can_be_asked(database: Database) -> None:
 # --- Several writers -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_threads_lose_nothing(database: Database) -> None:
-    sinks, written = [SQLSink(database.where), SQLSink(database.where)], several(100)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda at: sinks[at % 2].write(written[at]), range(100)))
-    assert database.ids() == ids_of(written)
-
-
 @posix
 @pytest.mark.slow
-def test_processes_that_open_a_new_log_at_once_lose_nothing(database: Database) -> None:
-    written = several(600)
+def test_processes_and_threads_that_open_a_new_log_at_once_lose_nothing(database: Database) -> None:
+    written = several(200)
 
     def write(number: int) -> None:
-        sink = SQLSink(database.where)
-        for record in written[number::6]:
-            sink.write(record)
+        sinks = [SQLSink(database.where), SQLSink(database.where)]
+        with ThreadPoolExecutor(4) as pool:
+            some = enumerate(written[number::4])
+            list(pool.map(lambda one: sinks[one[0] % 2].write(one[1]), some))
 
-    together(6, write)
+    together(4, write)
     assert database.ids() == ids_of(written)
 
 
@@ -231,35 +227,44 @@ def test_of_the_same_record_written_at_once_one_stays_whole(database: Database) 
 
     def write(number: int) -> None:
         sink = SQLSink(database.where)
-        for at in range(30):
+        for at in range(15):
             names = [f"{number}-{place}" for place in range(3)]
             sink.write(scored(*map(refuted, names), id=f"{at}", name=str(number)))
 
     together(4, write)
-    assert database.ids() == sorted(str(at) for at in range(30))
+    assert database.ids() == sorted(str(at) for at in range(15))
     asked = (
         "select r.id from runs r join evaluations e on e.run = r.id "
         "where substr(e.evaluator, 1, 1) <> r.name"
     )
     assert database.ask(asked) == []
-    assert database.ask("select count(*) from claims") == [(30 * 9,)]
+    assert database.ask("select count(*) from claims") == [(15 * 9,)]
 
 
 @posix
 @pytest.mark.slow
 def test_a_forked_process_writes_beside_its_parent(database: Database) -> None:
-    sink, written = SQLSink(database.where), several(300)
+    """Fork while threads write for ever: a child does not take over what a thread has begun."""
+    sink, stop = SQLSink(database.where), threading.Event()
+
+    def write(number: int) -> None:
+        for at in itertools.count():
+            sink.write(scored(id=f"{number} {at}"))
+            written.append(f"{number} {at}")
+            if stop.is_set():
+                return
+
+    written: list[str] = []
     with ThreadPoolExecutor(3) as pool:
-        # The fork happens while threads write. A child does not take over what a thread has begun.
-        writing = pool.map(sink.write, written[:200])
-        children = [
-            forked(lambda part=part: [sink.write(record) for record in part])
-            for part in (written[200:250], written[250:])
-        ]
-        list(writing)
-    end(*children)
+        writing = [pool.submit(write, number) for number in range(3)]
+        until(lambda: len(written) >= 3)
+        parts = (several(20, seed=1), several(20, seed=2))
+        end(*(forked(lambda part=part: [*map(sink.write, part)]) for part in parts))
+        stop.set()
+        for one in writing:
+            one.result()
     sink.write(scored(id="after"))
-    assert database.ids() == sorted([*ids_of(written), "after"])
+    assert database.ids() == sorted([*ids_of([*parts[0], *parts[1]]), *written, "after"])
 
 
 @posix
@@ -270,20 +275,9 @@ def test_what_was_written_outlives_kills(database: Database) -> None:
     assert set(told) <= set(database.ids())
 
 
-def test_a_write_after_the_end_opens_it_anew(database: Database) -> None:
-    sink = SQLSink(database.where)
-    sink.write(scored(id="1"))
-    sink.close()
-    sink.write(scored(id="2"))
-    sink.close()
-    assert database.ids() == ["1", "2"]
-
-
 @pytest.mark.parametrize("url", ["mysql://me:hush@host/db", "sqlite:///a.db", "HTTP://x/y"])
 def test_a_database_of_another_kind_is_refused(url: str) -> None:
     for do in (SQLSink, open_log):
-        with pytest.raises(
-            (ValueError, DemurError), match="is not a log that demur can use"
-        ) as error:
+        with pytest.raises((ValueError, DemurError), match="not a log that demur can use") as error:
             do(url)
         assert "hush" not in str(error.value)

