@@ -88,13 +88,15 @@ def test_one_that_cannot_be_seen_keeps_nothing(outside: bool) -> None:
     assert [*saver.list(None)]
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize(
-    "node",
+    ("how", "node"),
     [
-        lambda: guarded_node(graph_of(asks), judge),
-        lambda: guarded_node(lambda state: graph_of(asks).invoke(state), judge),
-        lambda: Guard(graph_of(asks) | last, judge) | (lambda message: {"messages": [message]}),
+        ("sync", lambda: guarded_node(graph_of(asks), judge)),
+        ("async", lambda: guarded_node(lambda state: graph_of(asks).invoke(state), judge)),
+        (
+            "sync",
+            lambda: Guard(graph_of(asks) | last, judge) | (lambda message: {"messages": [message]}),
+        ),
     ],
     ids=["a node", "a function that calls it", "a guard"],
 )
@@ -103,9 +105,11 @@ def test_an_interrupt_of_a_graph_inside_is_refused(node: Callable[[], Any], how:
     if how == "async" and not TASKS_HAVE_CONTEXT:
         pytest.skip("langgraph has no interrupts for tasks on this Python")
     graph = graph_of(node(), InMemorySaver())
-    runs = {
-        "sync": lambda: graph.invoke(QUESTION, THREAD),
-        "async": lambda: asyncio.run(graph.ainvoke(QUESTION, THREAD)),
-    }
+
+    def run() -> Any:
+        if how == "sync":
+            return graph.invoke(QUESTION, THREAD)
+        return asyncio.run(graph.ainvoke(QUESTION, THREAD))
+
     with pytest.raises(DemurError, match=r"could be resumed.*HallucinationMiddleware"):
-        runs[how]()
+        run()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from allpairspy import AllPairs
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -240,23 +241,28 @@ def leaked(heard: list[str]) -> set[str]:
     return LETTERS & set(told)
 
 
-places = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
-listeners = pytest.mark.parametrize("listen", LISTENERS, ids=lambda listen: listen.__name__)
+def _id(value: Any) -> str:
+    return value if isinstance(value, str) else value.__name__
 
 
 @pytest.mark.slow
-@places
-@listeners
-@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
-def test_nothing_rejected_is_heard_or_kept(place: Any, listen: Listen, ending: Ending) -> None:
-    heard = heard_by(listen, place(ending, True))
+@pytest.mark.parametrize(
+    ("ending", "listen", "place"),
+    [tuple(one) for one in AllPairs([list(ENDINGS), LISTENERS, PLACES])],
+    ids=_id,
+)
+def test_nothing_rejected_is_heard_or_kept(place: Any, listen: Listen, ending: str) -> None:
+    """Meet each pair of an ending, a listener and a place."""
+    heard = heard_by(listen, place(ENDINGS[ending], True))
     assert not leaked(heard)
-    if ending.leaves is not None:
-        assert ending.leaves in "".join(heard)
+    leaves = ENDINGS[ending].leaves
+    if leaves is not None:
+        assert leaves in "".join(heard)
 
 
 @pytest.mark.slow
-@places
-@listeners
+@pytest.mark.parametrize(
+    ("listen", "place"), [*zip(LISTENERS, [*PLACES, a_node], strict=True)], ids=_id
+)
 def test_without_a_guard_it_is(place: Any, listen: Listen) -> None:
     assert leaked(heard_by(listen, place(ENDINGS["abstained"], False))) == LETTERS

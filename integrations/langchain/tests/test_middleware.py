@@ -13,6 +13,7 @@ from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddlewar
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
@@ -40,7 +41,7 @@ from demur import (
     Retrieve,
     Sample,
 )
-from demur.guard import REFUSAL, UNCHECKED, Annotate, Block, Budget, EvaluatorFailed, Feedback
+from demur.guard import REFUSAL, UNCHECKED, Block, Budget, Feedback
 from langchain_demur import HallucinationMiddleware
 from support import facts
 from support.evaluators import ForStrictGuards
@@ -52,18 +53,24 @@ ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
 Run = Callable[..., Any]
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Return a function that runs an agent; all asynchronous runs of a test share a loop."""
+    """Return a function that runs an agent, synchronously unless a test's parameter says "async".
+
+    All asynchronous runs of a test share a loop.
+    """
     loop = asyncio.new_event_loop()
 
     def run(agent: Any, given: Any = ASKED, config: Any = None) -> Any:
-        if request.param == "sync":
+        if getattr(request, "param", "sync") == "sync":
             return agent.invoke(given, config)
         return loop.run_until_complete(agent.ainvoke(given, config))
 
     yield run
     loop.close()
+
+
+both = pytest.mark.parametrize("run", ["sync", "async"], indirect=True)
 
 
 @pytest.fixture
@@ -107,6 +114,7 @@ def test_a_right_answer_goes_through_unchanged(run: Run) -> None:
     assert "demur" not in found["messages"][-1].response_metadata
 
 
+@both
 def test_a_wrong_answer_is_answered_again_and_leaves_no_trace_in_the_history(run: Run) -> None:
     with openai_server(serving(search(), WRONG, RIGHT)) as server:
         checks = HallucinationMiddleware(checker(server))
@@ -133,20 +141,8 @@ def test_a_wrong_answer_is_answered_again_and_leaves_no_trace_in_the_history(run
     assert FACTS[0] in again[0]["messages"][-1]["content"]
 
 
-def test_what_stays_wrong_is_refused_under_the_same_id(run: Run) -> None:
-    with openai_server(serving(search(), WRONG)) as server:
-        checks = HallucinationMiddleware(checker(server))
-        found = run(make_agent(server, [small_search], checks))
-        answer = found["messages"][-1]
-    assert kinds(found) == ["human", "ai", "tool", "ai"]
-    assert answer.text == REFUSAL
-    assert answer.response_metadata["demur"]["outcome"] == "abstained"
-    assert answer.response_metadata["demur"]["reason"]
-    assert answer.id
-    assert "97" not in repr(answer.model_dump(exclude={"id"}))
-
-
-def test_a_refusal_takes_the_place_of_the_message_it_stands_for(run: Run) -> None:
+@both
+def test_what_stays_wrong_is_refused_in_the_place_of_the_message(run: Run) -> None:
     given: list[str | None] = []
 
     class Listen(AgentMiddleware[Any, Any]):
@@ -163,17 +159,13 @@ def test_a_refusal_takes_the_place_of_the_message_it_stands_for(run: Run) -> Non
     with openai_server(serving(search(), WRONG)) as server:
         checks = HallucinationMiddleware(checker(server), budget=Budget(attempts=1))
         found = run(make_agent(server, [small_search], checks, Listen()))
-    assert [message.id for message in found["messages"] if message.type == "ai"] == given
-
-
-def test_the_note_stands_after_the_best_answer(run: Run) -> None:
-    with openai_server(serving(search(), WRONG)) as server:
-        checks = HallucinationMiddleware(checker(server), on_fail=Annotate())
-        found = run(make_agent(server, [small_search], checks))
     answer = found["messages"][-1]
-    assert answer.text.startswith(WRONG)
-    assert answer.text != WRONG
-    assert answer.response_metadata["demur"]["outcome"] == "best_effort"
+    assert kinds(found) == ["human", "ai", "tool", "ai"]
+    assert [message.id for message in found["messages"] if message.type == "ai"] == given
+    assert answer.text == REFUSAL
+    assert answer.response_metadata["demur"]["outcome"] == "abstained"
+    assert answer.response_metadata["demur"]["reason"]
+    assert "97" not in repr(answer.model_dump(exclude={"id"}))
 
 
 def test_a_blocked_answer_raises_and_stays_out_of_the_state(run: Run) -> None:
@@ -185,33 +177,6 @@ def test_a_blocked_answer_raises_and_stays_out_of_the_state(run: Run) -> None:
         state = agent.get_state(thread()).values
     assert caught.value.trace.outcome == "blocked"
     assert kinds(state) == ["human", "ai", "tool"]
-
-
-@pytest.mark.parametrize("on_error", ["open", "closed", "raise"])
-def test_what_cannot_be_decided_is_treated_as_told(run: Run, on_error: Any) -> None:
-    with openai_server(serving(search(), WRONG)) as server:
-        checks = HallucinationMiddleware(judged_by([], None), on_error=on_error)
-        agent = make_agent(server, [small_search], checks)
-        if on_error == "raise":
-            with pytest.raises(EvaluatorFailed):
-                run(agent)
-            return
-        answer = run(agent)["messages"][-1]
-    assert answer.text == (WRONG if on_error == "open" else UNCHECKED)
-
-
-SILENT = "I don't know."
-
-
-@pytest.mark.parametrize("on_abstain", ["pass", "fail"])
-def test_what_states_nothing_is_treated_as_told(run: Run, on_abstain: Any) -> None:
-    nothing = Evaluation(name="judge", label="Abstain")
-    with openai_server(serving(search(), SILENT)) as server:
-        checks = HallucinationMiddleware(lambda sample: nothing, on_abstain=on_abstain)
-        answer = run(make_agent(server, [small_search], checks))["messages"][-1]
-    assert answer.text == (SILENT if on_abstain == "pass" else REFUSAL)
-    if on_abstain == "fail":
-        assert answer.response_metadata["demur"]["outcome"] == "abstained"
 
 
 def test_no_threshold_is_taken_that_promises_what_is_not_kept() -> None:
@@ -232,6 +197,7 @@ class TestToolCalls:
         assert call.text == ""
         assert [one["name"] for one in call.tool_calls] == ["search"]
 
+    @both
     def test_that_are_garbled_end_the_agent_and_so_are_judged(self, run: Run) -> None:
         garbled = Calls((("search", '{"query": '),), text=WRONG)
         with openai_server(serving(garbled)) as server:
@@ -252,9 +218,8 @@ class TestToolCalls:
         assert found["messages"][-1].text == RIGHT
         assert [len(sample.contexts) for sample in seen] == [1, 2]
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("attempts", [1, 2, 4])
-    def test_between_wrong_answers_do_not_stretch_the_budget(self, run: Run, attempts: int) -> None:
+    def test_between_wrong_answers_do_not_stretch_the_budget(self, run: Run) -> None:
+        attempts = 3
         seen: list[Sample] = []
         numbers = iter(range(100))
 
@@ -271,12 +236,8 @@ class TestToolCalls:
             assert found["messages"][-1].text == REFUSAL
             assert kinds(found).count("tool") == attempts
             reason = found["messages"][-1].response_metadata["demur"]["reason"]
-            before = {
-                1: "",
-                2: ", after 1 answer rejected before calls of tools",
-                4: ", after 3 answers rejected before calls of tools",
-            }
-            assert reason == f"no answer passed in 1 attempt{before[attempts]}"
+            said = "no answer passed in 1 attempt, after 2 answers rejected before calls of tools"
+            assert reason == said
             # Another question has all attempts again.
             again = run(agent, {"messages": [HumanMessage("And how wide?")]}, thread())
         assert len(seen) == 2 * attempts
@@ -334,6 +295,7 @@ class TestQuestionAndContexts:
                 run(make_agent(server, [], lost))
         assert [document.page_content for document in seen[0].contexts] == ["1"]
 
+    @both
     def test_are_of_retrievers_inside_the_model_call_if_no_tool_was_called(self, run: Run) -> None:
         seen: list[Sample] = []
         retriever = make_retriever()
@@ -365,6 +327,7 @@ class TestAnsweringAgain:
         assert found["messages"][-1].text == RIGHT
         assert len(told) == 1
 
+    @both
     def test_by_a_model_in_the_agents_place(self, run: Run) -> None:
         with openai_server([RIGHT]) as repairer, openai_server(serving(search(), WRONG)) as server:
             checks = HallucinationMiddleware(checker(server), model=repairer.model())
@@ -382,18 +345,12 @@ class TestAnsweringAgain:
         with openai_server(serving(search(), WRONG, RIGHT)) as server:
             checks = HallucinationMiddleware(
                 judged_by(seen, False, True),
-                on_fail=Retrieve(as_retriever(find)),
+                on_fail=Retrieve(RunnableLambda(find)),
             )
             run(make_agent(server, [small_search], checks))
             told = server.requests[-1]["messages"][-1]["content"]
         assert f"found for {QUESTION}" in told
         assert len(seen[1].contexts) == len(seen[0].contexts) + 1
-
-
-def as_retriever(find: Callable[[str], list[Document]]) -> Any:
-    from langchain_core.runnables import RunnableLambda
-
-    return RunnableLambda(find)
 
 
 class Height(BaseModel):
@@ -459,6 +416,7 @@ def ask_the_keeper(question: str) -> str:
 
 
 class TestInterrupts:
+    @both
     def test_of_a_tool_pass_and_are_taken_up_again(self, run: Run) -> None:
         asks = Calls((("ask_the_keeper", {"question": "How tall?"}),))
         with openai_server(serving(asks, WRONG, RIGHT)) as server:
@@ -469,6 +427,7 @@ class TestInterrupts:
             found = run(agent, Command(resume=FACTS[0]), thread())
         assert found["messages"][-1].text == RIGHT
 
+    @both
     def test_of_a_human_in_the_loop_pass(self, run_in_context: Run) -> None:
         with openai_server(serving(search(), WRONG, RIGHT)) as server:
             checks = HallucinationMiddleware(checker(server))
@@ -480,6 +439,7 @@ class TestInterrupts:
             )
         assert found["messages"][-1].text == RIGHT
 
+    @both
     def test_inside_the_model_call_pass(self, run_in_context: Run) -> None:
         class Ask(AgentMiddleware[Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -529,7 +489,7 @@ def test_many_threads_of_one_agent_share_nothing(mode: str) -> None:
         assert [f"item {number}." in one.page_content for one in sample.contexts] == [True]
         return Evaluation(name="judge", passed=sample.answer == facts.answer(number))
 
-    numbers = range(40)
+    numbers = range(20)
     with openai_server(speaking(speak)) as server:
         checks = HallucinationMiddleware(judge)
         agent = make_agent(server, [look], checks, checkpointer=InMemorySaver())
@@ -596,6 +556,7 @@ class TestArguments:
         assert (answer.text, coming) == (UNCHECKED, [])
         assert answer.response_metadata["demur"]["outcome"] == "evaluator_failed"
 
+    @both
     def test_a_response_without_an_answer_is_named(self, run: Run) -> None:
         from langchain.agents.middleware import ModelResponse
 

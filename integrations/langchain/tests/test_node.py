@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
@@ -31,8 +31,8 @@ from agent_server import (
     serving,
     small_search,
 )
-from demur import AnswerRejected, DemurError, Evaluation, Regenerate, Retrieve, Sample
-from demur.guard import REFUSAL, Block, Budget, Feedback
+from demur import DemurError, Evaluation, Regenerate, Retrieve, Sample
+from demur.guard import REFUSAL, Budget, Feedback
 from langchain_demur import guarded_node
 from support.evaluators import ForStrictGuards
 from support.openai_server import OpenAIServer, openai_server
@@ -152,9 +152,8 @@ class TestLeaks:
             assert "does not hold" not in heard, mode
             assert RIGHT in heard, mode
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_without_a_guard_it_is(self, server: OpenAIServer, kind: str) -> None:
-        for mode, heard in self.listen(kind, server, False).items():
+    def test_without_a_guard_it_is(self, server: OpenAIServer) -> None:
+        for mode, heard in self.listen("function", server, False).items():
             assert set(heard) >= LETTERS, mode
 
     @pytest.mark.parametrize("name", ["Guard", "generate"])
@@ -177,35 +176,19 @@ class TestHistory:
         assert found["messages"][1].text == REFUSAL
         assert found["messages"][1].response_metadata["demur"]["outcome"] == "abstained"
 
-    @pytest.mark.parametrize(("on_abstain", "text"), [("pass", SILENT), ("fail", REFUSAL)])
-    def test_has_what_states_nothing_only_where_that_may_pass(
-        self, on_abstain: Any, text: str
-    ) -> None:
-        def nothing(sample: Sample) -> Evaluation:
-            return Evaluation(name="judge", label="Abstain")
-
-        node = guarded_node(saying(SILENT), nothing, on_abstain=on_abstain)
-        assert one_node(node).invoke(ASKED, THREAD)["messages"][-1].text == text
-
     def test_takes_no_threshold_that_promises_what_it_does_not_keep(self) -> None:
         judge = ForStrictGuards(script=lambda sample: 0.5)
         with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
             guarded_node(saying(SILENT), judge)
         guarded_node(saying(SILENT), judge, on_abstain="fail")
 
-    @pytest.mark.parametrize("how", ["sync", "async"])
-    def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(
-        self, how: str
-    ) -> None:
+    def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(self) -> None:
         seen: list[Sample] = []
         replies = [search(text=REJECTED), WRONG, RIGHT]
         with openai_server(serving(*replies)) as server:
             agent = make_agent(server, [small_search])
             graph = one_node(guarded_node(agent, judging(seen, False, True)))
-            if how == "sync":
-                found = graph.invoke(ASKED, THREAD)
-            else:
-                found = asyncio.run(graph.ainvoke(ASKED, THREAD))
+            found = asyncio.run(graph.ainvoke(ASKED, THREAD))
         # The second run of the agent had the feedback, so it did not need to search.
         assert [one.type for one in found["messages"]] == ["human", "ai"]
         assert found["messages"][-1].text == RIGHT
@@ -343,21 +326,6 @@ class TestShapes:
         assert found["messages"][-1].text == REFUSAL
         assert found["context"][0].page_content == "came by"
 
-    def test_the_same_text_in_several_places_is_replaced_in_all(self) -> None:
-        class Both(MessagesState):
-            answer: str
-            drafts: list[str]
-
-        def generate(state: Any) -> Any:
-            texts = {"answer": WRONG, "drafts": [WRONG]}
-            return {"messages": [RemoveMessage(id="asked"), AIMessage(WRONG)], **texts}
-
-        found = one_node(guarded_node(generate, judging([], False)), schema=Both).invoke(
-            ASKED, THREAD
-        )
-        assert WRONG not in repr(found)
-        assert found["answer"] == REFUSAL
-
     def test_what_has_no_answer_is_named(self) -> None:
         judge = judging([], True)
         with pytest.raises(DemurError, match=r"'context'.*answer='key'"):
@@ -429,11 +397,6 @@ class TestAsANode:
         assert found["messages"][-1].text == REFUSAL
         assert not LETTERS & set(repr(found))
 
-    def test_a_blocked_answer_raises(self) -> None:
-        graph = one_node(guarded_node(saying(WRONG), judging([], False), on_fail=Block()))
-        with pytest.raises(AnswerRejected):
-            graph.invoke(ASKED, THREAD)
-
     def test_a_structured_response_is_refused(self) -> None:
         reply = Calls((("Height", {"metres": 97}),))
         with openai_server(serving(reply)) as server:
@@ -492,11 +455,3 @@ def test_what_says_where_something_is_is_refused_by_name(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         guarded_node(saying("so"), judging([], True), **options)
-
-
-def test_evaluators_may_come_in_a_list_and_say_yes_or_no() -> None:
-    def is_good(sample: Sample) -> bool:
-        return "good" in sample.answer
-
-    node = guarded_node(saying("bad", "good"), [is_good, judging([], True)])
-    assert one_node(node).invoke(ASKED, THREAD)["messages"][-1].text == "good"

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, TypedDict
 
 import pytest
+from allpairspy import AllPairs
 from langchain.agents import create_agent
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -69,9 +70,15 @@ def test_the_last_message_can_be_had_judged(is_async: bool) -> None:
         guarded("One is bad.")
 
 
-@pytest.mark.parametrize("way", ["stream", "astream"])
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("wrapped", ["alone", "behind a step", "bound"])
+@pytest.mark.parametrize(
+    ("way", "streaming", "wrapped"),
+    [
+        tuple(one)
+        for one in AllPairs(
+            [["stream", "astream"], ["buffer", "sentence"], ["alone", "behind a step", "bound"]]
+        )
+    ],
+)
 def test_a_graphs_stream_is_its_checked_state_and_none_of_its_steps(
     streaming: Any, way: str, wrapped: str
 ) -> None:
