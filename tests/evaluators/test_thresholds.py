@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -127,7 +126,6 @@ def _chain(question: str) -> str:
     "wrap",
     [
         lambda mine: mine,
-        lambda mine: mine.with_retry(),
         lambda mine: mine.with_config(tags=["judge"]),
         lambda mine: mine.with_fallbacks([Mine(threshold=0.1)]),
         lambda mine: as_sample | mine,
@@ -142,12 +140,6 @@ def test_a_guard_that_lets_more_pass_than_was_counted_refuses_the_threshold(wrap
     assert guard.invoke("q") == "aa"
     with pytest.raises(ValueError, match=said):
         guard.model_copy(update={"on_abstain": "pass"})
-
-
-def test_a_guard_that_lets_less_pass_takes_it() -> None:
-    lenient = Mine(told={"model": "m"}, threshold=threshold(model="m"))
-    assert Guard(_chain, lenient).invoke("q") == "aa"
-    assert Guard(_chain, lenient, on_abstain="fail").invoke("q") == "aa"
 
 
 def test_it_is_asked_once() -> None:
@@ -166,7 +158,7 @@ def test_what_another_s_finding_says_is_kept_by_one_that_tells_nothing() -> None
     assert Plain(found=found).invoke({"answer": "a"}).fingerprints == {"model": "m"}
 
 
-@pytest.mark.parametrize("told", [{"model": 7}, {7: "model"}, {"model": None}])
+@pytest.mark.parametrize("told", [{"model": 7}, {7: "model"}])
 def test_what_is_no_text_is_an_error(told: Any) -> None:
     with pytest.raises(TypeError, match="fingerprints: expected a mapping from texts to texts"):
         Mine(told=told).invoke({"answer": "a"})
@@ -221,13 +213,10 @@ def _checker(**options: Any) -> RefChecker:
     ("options", "said"),
     [
         ({"temperature": 0.7}, "temperature of model is 0.7 here and was 0"),
-        ({"temperature": None}, "temperature of model is not set here and was 0"),
         ({"seed": 3}, "seed of model is 3 here and was not set"),
         ({"model": "gpt-4o"}, "model is 'ChatOpenAI gpt-4o' here and was 'ChatOpenAI gpt-4o-mini'"),
         ({"base_url": "https://u:hush@two.example/v1?key=hush"}, "host of model is two.example/v1"),
-        ({"stop": ["a", "b"]}, "stop of model is #"),
         ({"reasoning": {"effort": "low"}}, "reasoning.effort of model is low here"),
-        ({"extra_body": {"new_option": 5}}, "extra_body.new_option of model is 5 here"),
     ],
 )
 def test_a_refusal_names_the_parameter_of_the_model(options: dict[str, Any], said: str) -> None:
@@ -244,14 +233,9 @@ def test_a_refusal_names_the_parameter_of_the_model(options: dict[str, Any], sai
     "options",
     [
         {"streaming": True},
-        {"stream_usage": True},
-        {"timeout": 3},
         {"max_retries": 5},
-        {"n": 2},
         {"api_key": "sk-another"},
         {"cache": False},
-        {"tags": ["a"]},
-        {"metadata": {"a": 1}},
         {"model_kwargs": {"user": "ada"}},
         {"default_headers": {"Authorization": "Bearer hush"}},
         {"temperature": 0.0},
@@ -265,21 +249,6 @@ def test_what_changes_no_score_is_no_part_of_them(options: dict[str, Any]) -> No
     assert other.fingerprints == plain.fingerprints
     chosen = threshold(**plain.fingerprints)
     assert other.model_copy(update={"threshold": chosen}).threshold == chosen
-
-
-def test_a_refusal_names_the_prompt() -> None:
-    ours = RefCheckerPrompts()
-    chosen = threshold(**_checker().fingerprints)
-    other = RefCheckerPrompts(joint=replace(ours.joint, closing="Now:"))
-    with pytest.raises(ValueError, match=r"RefChecker: joint of prompts differs\. Choose"):
-        _checker().model_copy(update={"prompts": other, "threshold": chosen})
-
-
-def test_what_differs_in_several_models_is_told_once() -> None:
-    texts = ("A m (temperature=0)", "A m (temperature=1)")
-    here, there = ({"model": text, "validator": text} for text in texts)
-    said = _refused(here, there)
-    assert "Mine: temperature of model and validator is 0 here and was 1. " in said
 
 
 def test_a_refusal_stays_short_and_begins_with_the_evaluator() -> None:
@@ -329,15 +298,15 @@ def test_another_host_of_the_same_model_can_be_vouched_for() -> None:
         _checker().model_copy(update={"threshold": chosen.with_hosts(hosts)})
 
 
-def _hot(url: str) -> ChatOpenAI:
-    return ChatOpenAI(model="gpt-4o-mini", api_key="k", base_url=url, temperature=1)  # type: ignore[arg-type]
-
-
 def test_hosts_of_several_models_are_moved_each() -> None:
     texts = {"model": "A m (host=a/v1, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
     moved = threshold(**texts).with_hosts({"a/v1": "c"})
     expected = {"model": "A m (host=c, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
     assert moved.fingerprints == expected
+
+
+def _hot(url: str) -> ChatOpenAI:
+    return ChatOpenAI(model="gpt-4o-mini", api_key="k", base_url=url, temperature=1)  # type: ignore[arg-type]
 
 
 def test_a_host_that_no_score_was_made_with_is_refused() -> None:
@@ -407,31 +376,6 @@ def test_refchecker_takes_one_where_the_score_decides(aggregation: Any) -> None:
         made.model_copy(update={"aggregation": aggregation})
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.0000000000000002, 7])
-def test_one_that_no_score_can_have_is_refused(value: float) -> None:
-    chosen = threshold(value, **RefChecker(silent()).fingerprints)
-    with pytest.raises(ValueError, match=r"expected a threshold in \[0, 1\]"):
-        RefChecker(silent(), aggregation="soft", threshold=chosen)
-
-
-@given(st.lists(st.sampled_from("ENC"), min_size=1, max_size=60), st.data())
-def test_what_passes_by_soft_is_what_reaches_it(labels: list[str], data: st.DataObject) -> None:
-    names = {"E": "Entailment", "N": "Neutral", "C": "Contradiction"}
-    shares = [done / of for of in range(1, 61) for done in range(of + 1)]
-    value = data.draw(st.sampled_from(shares) | st.floats(0, 1))
-    made = RefChecker(silent(), aggregation="soft")
-    made = made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
-    found = made._conclude([_claim(names[one]) for one in labels], {})
-    assert found.score is not None
-    assert found.passed is (found.score >= value)
-
-
-def _claim(label: str) -> Any:
-    from demur import Claim
-
-    return Claim(text="x", label=label)  # type: ignore[arg-type]  # as it is read from JSON
-
-
 # --- Reverse Validation ---------------------------------------------------------------------------
 
 
@@ -493,16 +437,25 @@ def test_reverse_validation_takes_one_where_the_score_decides(
     assert "threshold=0.5" in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, 1.5])
-def test_one_that_does_not_tell_answers_apart_is_refused(value: float) -> None:
-    made = ReverseValidation(silent(), variant="em")
-    with pytest.raises(ValueError, match=r"expected a threshold in \(0, 1\]"):
+@pytest.mark.parametrize(
+    ("made", "value", "range_"),
+    [
+        (ReverseValidation(silent(), variant="em"), 0.0, r"\(0, 1\]"),
+        (RefChecker(silent(), aggregation="soft"), 1.0000000000000002, r"\[0, 1\]"),
+    ],
+    ids=["which all reach", "which none reaches"],
+)
+def test_one_that_does_not_tell_answers_apart_is_refused(
+    made: Any, value: float, range_: str
+) -> None:
+    with pytest.raises(ValueError, match=f"expected a threshold in {range_}"):
         made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("matcher", ["normalized", "exact", "wikibio_name", "llm", exact])
-@pytest.mark.parametrize("percent", ["7%", "57", "58.3%", "100%", "0%", "2/3", "0.07"])
+@pytest.mark.parametrize(
+    ("matcher", "percent"),
+    [("normalized", "7%"), ("exact", "57"), ("llm", "58.3%"), (exact, "2/3"), ("exact", "0%")],
+)
 def test_what_passes_by_requirements_is_what_reaches_it(
     matcher: str | Matcher, percent: str
 ) -> None:

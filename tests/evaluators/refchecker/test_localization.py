@@ -6,7 +6,7 @@ from langchain_core.documents import Document
 from demur._text import replace_surrogates
 from demur.evaluators.refchecker.localization import find_evidence, index, locate, word_set
 from demur.evaluators.refchecker.references import Passage, passages
-from demur.schema import ClaimLabel, Span
+from demur.schema import ClaimLabel
 
 # fmt: off
 PIECES = [
@@ -109,12 +109,6 @@ def test_a_sentence_that_shares_much_less_than_the_best_is_not_quoted() -> None:
     assert quoted("Crumb opened in Leeds in May 2012", f"{told} It rained in May.") == [told]
 
 
-def test_what_says_the_same_again_is_not_quoted() -> None:
-    assert quoted("Ann runs Crumb", "Ann runs Crumb. Bo left.", "Crumb Ann runs.") == [
-        "Ann runs Crumb."
-    ]
-
-
 def test_words_that_say_nothing_decide_only_between_sentences_that_are_equal_else() -> None:
     text = "It was the best of the days. Crumb closed."
     assert quoted("It was the end of Crumb", text) == ["Crumb closed."]
@@ -129,8 +123,3 @@ def test_a_line_of_one_word_is_quoted_only_where_there_is_nothing_else() -> None
     claim = "Use heapq.nlargest to get the n largest items"
     assert quoted(claim, page) == ["Find the n largest elements in a dataset."]
     assert quoted("heapq.nlargest", "heapq.nlargest\nHm.") == ["heapq.nlargest"]
-
-
-def test_of_equal_sentences_the_first_is_chosen() -> None:
-    sentences = index([Passage(None, 4, "Bo left. Ann left. Ann left. Ann left.")])
-    assert locate("Ann", sentences) == Span(start=13, end=16)

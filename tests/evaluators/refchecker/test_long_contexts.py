@@ -35,12 +35,11 @@ def padding(length: int) -> list[str]:
 
 
 PADDING = padding(LENGTH)
-CASES = [answer for answer in STATING if not answer.supported and answer.contexts][::6]
+CASES = [answer for answer in STATING if not answer.supported and answer.contexts][::12]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0], ids=["first", "middle", "last"])
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize(("checker", "place"), [("joint", 0.0), ("per_claim", 0.5), ("joint", 1.0)])
 def test_unsupported_claims_are_found_in_50_kb_of_other_text(checker: str, place: float) -> None:
     found = {padded: _recall(checker, place, padded) for padded in (False, True)}
     assert found[False] == 1
@@ -127,14 +126,3 @@ def test_a_word_in_another_form_is_the_same_word() -> None:
     texts["It was reopening day."] = 60
     ((window,),) = nearest(["They reopened."], texts, 10, 1).windows
     assert [passage.context for passage in window] == [60]
-
-
-def test_text_that_is_found_twice_is_read_once() -> None:
-    texts = PADDING[:3]
-    model = ScriptedModel(script=lambda stage, messages: "Neutral")
-    checker = RefChecker(
-        model, checker="per_claim", claims="sentences", window_tokens=100, max_windows=3
-    )
-    sample = Sample(answer="The mill of Corran has rooms.", contexts=texts * 40)
-    assert checker.invoke(sample).details["windows_left_out"] == 0
-    assert sorted(isolated("reference", each) for each in model.requests) == sorted(texts)

@@ -1,5 +1,4 @@
 import json
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -199,14 +198,12 @@ def test_three_hundred_triplets_are_all_read_once() -> None:
     ],
 )  # fmt: skip
 def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
+    """Read what takes less than a second; in quadratic time it takes longer than a test may."""
     repeated = pattern * (100_000 // len(pattern))
-    started = time.process_time()
     parse_triplets(repeated)
     parse_triplets('("' + repeated)
     parse_statements(repeated)
     parse_statements("No claims" + repeated)
-    # This takes about 1 s on a slow core; in quadratic time it would take minutes.
-    assert time.process_time() - started < 20
 
 
 # -- statements --------------------------------------------------------------------------------

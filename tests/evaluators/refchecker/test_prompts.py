@@ -11,7 +11,7 @@ from demur._text import count_tokens
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import Prompt
 from demur.evaluators.refchecker.extraction import ClaimForm, extract
-from demur.evaluators.refchecker.prompts import JOINT, STATEMENTS, TRIPLETS, for_small_model
+from demur.evaluators.refchecker.prompts import JOINT, STATEMENTS, TRIPLETS
 from demur.runtime import Calls, ChatCall
 from support.fakes import scripted
 
@@ -44,12 +44,6 @@ def test_a_prompt_of_the_users_own_is_shown_to_every_model(bounded: bool) -> Non
     asked = _asked("triplets", RefCheckerPrompts(triplets=OWN), bounded)
     assert asked[0] == "List the facts."
     assert len(asked) == 1 + 2 * len(OWN.examples) + 1
-
-
-def test_only_our_own_prompts_have_another_form_for_small_models() -> None:
-    assert for_small_model(OWN) is OWN
-    assert for_small_model(JOINT) is JOINT
-    assert for_small_model(replace(TRIPLETS)) != TRIPLETS, "an equal prompt is ours, copied or not"
 
 
 @pytest.mark.parametrize(("prompt", "most"), [(TRIPLETS, 340), (STATEMENTS, 310), (JOINT, 190)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from datetime import date
 
 import pytest
@@ -270,16 +269,8 @@ def test_another_date_is_missing(day: date, another: date, form: str, other: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "piece",
-    [
-        *("1 ", "1", "1.", "1,", "a ", "a", "A-", "_", "1-", "May ", "May 1 ", "one", "one-", "½"),
-        *("hundred ", "one hundred and ", "\n", "[1,", "http://", "$", "A", "1:", "1/", "twenty "),
-        *("1'000", "1 000 ", "5 to ", "3 May ", "about ", "1万", "\n1. ", "1-2-", "5 trillion "),
-    ],
+    "piece", ["1 ", "1.", "a ", "1-", "May 1 ", "one-", "hundred ", "[1,", "1 000 ", "1万"]
 )
 def test_a_long_text_takes_no_time_by_its_square(piece: str) -> None:
-    text = piece * (20_000 // len(piece))
-    began = time.process_time()
-    missing_quantities(text, [text + "."])
-    # This takes half a second; a regex of quadratic time takes five.
-    assert time.process_time() - began < 3
+    text = piece * (80_000 // len(piece))
+    missing_quantities(text, [text + "."])  # In quadratic time this takes longer than a test may.

@@ -1,7 +1,6 @@
 from collections import Counter
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -12,7 +11,6 @@ from demur.evaluators.refchecker.references import (
     pack,
     pack_again,
     passages,
-    window_text,
 )
 
 TEXT = st.text(st.characters(), max_size=60) | st.text("ab. é漢\r\n\ud800😀", max_size=200)
@@ -26,11 +24,6 @@ def test_contexts_come_first_and_then_the_reference() -> None:
     assert passages(documents("Ann runs.", "  \n", "Bo left."), "Crumb.", 50, 6) == [
         Passage(0, 0, "Ann runs."), Passage(2, 0, "Bo left."), Passage(None, 0, "Crumb."),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("reference", [None, "", " \t\r\n"])
-def test_blank_references_have_no_passages(reference: str | None) -> None:
-    assert passages(documents("", " ", "\u2028"), reference, 50, 6) == []
 
 
 @given(st.lists(TEXT, max_size=3), st.none() | TEXT, st.integers(1, 30))
@@ -62,11 +55,6 @@ def test_packing_keeps_all_passages_in_order_and_fills_windows(texts: list[str],
         assert sum(window) + following[0] > size
 
 
-def test_passages_of_a_window_are_apart_by_a_blank_line() -> None:
-    window = (Passage(0, 0, " Ann runs.\n"), Passage(None, 9, "Bo left. "))
-    assert window_text(window) == "Ann runs.\n\nBo left."
-
-
 WORDS = st.integers(1, 9).map(lambda words: " ".join(["ab"] * words))
 
 
@@ -90,10 +78,3 @@ def test_packing_again_keeps_windows_whose_passages_are_all_there(
             left -= Counter(window)
     for window in texts:
         assert window in earlier or len(window) == 1 or sum(map(count_tokens, window)) <= size
-
-
-def test_a_window_s_passages_are_known_by_their_text_wherever_they_stand() -> None:
-    earlier = [("Ann runs.", "Bo left.")]
-    found = [Passage(0, 0, "Bo left."), Passage(1, 0, "Crumb."), Passage(2, 0, "Ann runs.")]
-    assert pack_again(found, 100, earlier) == [(found[2], found[0]), (found[1],)]
-    assert pack_again(found[:2], 100, earlier) == [(found[0], found[1])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import Any
 
 import pytest
@@ -166,7 +165,4 @@ def _gaps(found: Any, length: int) -> list[tuple[int, int]]:
     "piece", ["a. ", "| a ", "```\n", "- a\n", "a:\n", "[1]", "# a\n", "{", '"']
 )
 def test_a_long_answer_takes_no_time_by_its_square(piece: str) -> None:
-    started = time.process_time()
-    units(piece * 20_000)
-    # This takes less than two seconds; in quadratic time it would take minutes.
-    assert time.process_time() - started < 20
+    units(piece * 20_000)  # In quadratic time this takes longer than a test may.
