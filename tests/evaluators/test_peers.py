@@ -1,4 +1,4 @@
-"""Test judges of openevals and ragas as evaluators: fakes of their shapes, and the real ones."""
+"""Test judges of openevals and ragas as evaluators, with fakes of their shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import Runnable
 
-from demur import Evaluation, Guard, Sample
+from demur import Evaluation, Sample
 from demur.evaluators import as_evaluator
 
 SAMPLE = Sample(question="How tall?", answer="324 m", contexts=["a", "b"], reference="324 m")
@@ -209,53 +209,3 @@ def test_metrics_that_no_sample_is_enough_for_are_refused() -> None:
 
     with pytest.raises(TypeError, match=r"anything names none of the arguments .* user_input"):
         as_evaluator(Anything())
-
-
-# --- The real ones --------------------------------------------------------------------------------
-
-
-def test_openevals_itself() -> None:
-    exact_match = pytest.importorskip("openevals.exact")
-    levenshtein = pytest.importorskip("openevals.string.levenshtein")
-    assert judged(as_evaluator(exact_match.exact_match)).passed is True
-    assert judged(as_evaluator(exact_match.exact_match_async)).passed is True
-    other = SAMPLE.model_copy(update={"answer": "325 m"})
-    near = judged(as_evaluator(levenshtein.levenshtein_distance, threshold=0.9), other)
-    assert (near.passed, near.score, near.name) == (False, 0.8, "levenshtein_distance")
-
-
-def test_a_model_of_openevals_judges_in_a_guard() -> None:
-    llm = pytest.importorskip("openevals.llm")
-    prompts = pytest.importorskip("openevals.prompts.rag.groundedness")
-    asked: list[Any] = []
-
-    def create(**request: Any) -> Any:
-        asked.append(request["messages"])
-        said = '{"reasoning": "It is in the context.", "score": true}'
-        message = SimpleNamespace(content=said)
-        return SimpleNamespace(choices=[SimpleNamespace(message=message)])
-
-    client: Any = SimpleNamespace(
-        chat=SimpleNamespace(completions=SimpleNamespace(create=create)), create=create
-    )
-    judge = llm.create_llm_as_judge(
-        prompt=prompts.RAG_GROUNDEDNESS_PROMPT, judge=client, model="any"
-    )
-    guard = Guard(lambda given: {"answer": "324 m", "context": ["It is 324 m."]}, judge)
-    found = guard.with_trace().invoke("How tall?")
-    (evaluation,) = found.trace.attempts[0].evaluations
-    assert (found.trace.outcome, evaluation.name) == ("passed", "create_llm_as_judge")
-    assert evaluation.explanation == "It is in the context."
-    assert "It is 324 m." in str(asked)
-
-
-def test_ragas_itself() -> None:
-    metrics = pytest.importorskip("ragas.metrics")
-    collections = pytest.importorskip("ragas.metrics.collections")
-    other = SAMPLE.model_copy(update={"answer": "325 m"})
-    for metric in (metrics.ExactMatch(), collections.ExactMatch()):
-        evaluator = as_evaluator(metric, threshold=1)
-        assert evaluator.get_name() == "exact_match"
-        assert judged(evaluator).passed is True
-        assert judged(evaluator, other).passed is False
-        assert judged(evaluator, BARE).finding == "undetermined"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -140,17 +138,6 @@ def test_a_guard_that_lets_more_pass_than_was_counted_refuses_the_threshold(wrap
     assert guard.invoke("q") == "aa"
     with pytest.raises(ValueError, match=said):
         guard.model_copy(update={"on_abstain": "pass"})
-
-
-def test_it_is_asked_once() -> None:
-    mine = Mine(told={"model": "m"})
-    for _ in range(3):
-        mine.invoke({"answer": "a"})
-    assert len(mine._asked) == 1
-    other = mine.model_copy(update={"told": {"model": "n"}})
-    assert other.invoke({"answer": "a"}).fingerprints == {"model": "n"}
-    for copied in (copy.copy(mine), pickle.loads(pickle.dumps(mine))):
-        assert copied.invoke({"answer": "a"}).fingerprints == {"model": "m"}
 
 
 def test_what_another_s_finding_says_is_kept_by_one_that_tells_nothing() -> None:

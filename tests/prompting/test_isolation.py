@@ -15,22 +15,7 @@ from demur.prompting import (
     without_echo,
 )
 
-PIECES = [
-    "<",
-    ">",
-    "[",
-    "]",
-    "/",
-    "|",
-    "INST",
-    "s",
-    "im_end",
-    "\u200b",
-    "\u200d",
-    "\ufe0f",
-    "é",
-    " ",
-]
+PIECES = [*"<>[]/|s é\u200b\u200d\ufe0f", "INST", "im_end"]
 ANY_TEXT = st.text(st.characters()) | st.lists(st.sampled_from(PIECES)).map("".join)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from demur import DemurError, RefChecker, Sample
+from demur import RefChecker, Sample
 from demur.schema import ClaimLabel
 from demur.similarity import NLI, load_nli, weights_fingerprint
 from support.fakes import scripted
@@ -52,13 +51,9 @@ def test_probabilities_are_the_models_own_by_the_names_of_its_classes(folder: st
         assert sum(given.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("given", ["name", "object"])
-def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str, given: str) -> None:
-    from sentence_transformers import CrossEncoder
-
-    checker: Any = folder if given == "name" else CrossEncoder(folder)
+def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str) -> None:
     model = scripted(TRIPLETS)
-    evaluator = RefChecker(model, checker=checker)
+    evaluator = RefChecker(model, checker=folder)
     found = evaluator.invoke(SAMPLE)
     assert found.details["checker"] == "nli"
     assert found.details["windows"] > 2
@@ -66,19 +61,11 @@ def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str, given: 
     assert found.error is None
     for claim in found.claims:
         assert claim.label is max(claim.probabilities, key=claim.probabilities.__getitem__)
-    assert asyncio.run(evaluator.ainvoke(SAMPLE)).claims == found.claims
 
 
-@pytest.mark.parametrize("classes", [["yes", "no"], ["a", "b", "c"], ["entailment"]])
-def test_a_model_with_other_classes_is_refused(classes: list[str], tmp_path: Path) -> None:
+def test_a_model_with_other_classes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="three-way NLI"):
-        RefChecker(scripted(""), checker=tiny_cross_encoder(tmp_path, classes))
-
-
-def test_a_model_that_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(DemurError, match="no-such-org/no-such-model"):
-        load_nli("no-such-org/no-such-model")
+        RefChecker(scripted(""), checker=tiny_cross_encoder(tmp_path, ["a", "b", "c"]))
 
 
 class FakeEncoder:
@@ -130,15 +117,3 @@ def test_it_is_known_by_its_weights() -> None:
     first, again, other = NLI(Weighed(1.0)), NLI(Weighed(1.0)), NLI(Weighed(2.0))
     assert first.fingerprint == again.fingerprint != other.fingerprint
     assert first.fingerprint == weights_fingerprint(first.encoder)
-
-
-def test_a_checker_is_known_whether_it_is_named_or_given(folder: str) -> None:
-    from sentence_transformers import CrossEncoder
-
-    told = {
-        RefChecker(scripted(TRIPLETS), checker=one).fingerprints["checker"]
-        for one in (folder, CrossEncoder(folder))
-    }
-    (one,) = told
-    assert one == f"nli {load_nli(folder).fingerprint}"
-    assert folder not in one

@@ -1,4 +1,4 @@
-"""Give the tests a neighbour store in memory, in a folder and on a server."""
+"""Give the tests a neighbour store in memory and in a folder, and a server for others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["memory", "folder", "server"])
+@pytest.fixture(params=["memory", "folder"])
 def anywhere(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], NeighborStore]]:
@@ -29,9 +29,7 @@ def anywhere(
         if request.param == "memory":
             kept[1:] = kept or [NeighborStore(embedding=Told())]
             return kept[0]
-        path = tmp_path if request.param == "folder" else request.getfixturevalue("server")
-        collection = f"test-{tmp_path.name}"
-        kept.append(NeighborStore(path, collection=collection, embedding=Told()))
+        kept.append(NeighborStore(tmp_path, embedding=Told()))
         return kept[-1]
 
     yield open_one

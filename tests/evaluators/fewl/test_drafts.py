@@ -15,7 +15,6 @@ QUESTION = "1 0 | who lit it?"
 PAIRS = Pairs(usable=(("A fox.", "Nö, no fox."), ("A\ncat.", 'No "cat".')), same=1)
 
 
-@pytest.mark.slow
 def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     anywhere: Callable[[], NeighborStore],
 ) -> None:
@@ -33,7 +32,6 @@ def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     assert again.drafts.get("another?") == Draft({1: ("Di.",)})
 
 
-@pytest.mark.slow
 def test_no_search_finds_them(anywhere: Callable[[], NeighborStore]) -> None:
     store = anywhere()
     store.drafts.keep(QUESTION, Draft({0: ("Ada.",)}))

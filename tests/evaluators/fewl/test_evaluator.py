@@ -18,7 +18,7 @@ from demur import Evaluation, Failure, Guard
 from demur.evaluators import FEWLPrompts, NeighborStore
 from demur.runtime import CallPolicy
 from support.fakes import ScriptedModel, isolated
-from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, half, model, store
+from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, model, store
 from support.vectors import Told
 
 ANSWER = "Ada did."
@@ -251,14 +251,6 @@ def test_what_the_references_agree_with_counts_by_the_pairs_wanted_now() -> None
     assert "2 usable pairs" in found.details["warnings"][0]
 
 
-def test_an_agreement_that_cannot_be_read_is_told() -> None:
-    given = fewl(model(agreement="Well..."), similarity=table, expertise="agreement")
-    found = given.invoke(SAMPLE)
-    (warning,) = found.details["warnings"]
-    assert "is unknown" in warning
-    assert found.details["pairs_used"] == 0
-
-
 def test_weights_that_are_uniform_for_lack_of_pairs_are_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -290,22 +282,6 @@ def test_paraphrases_are_no_neighbours() -> None:
         similarity=table, penalty=True, neighbors=store(*NEIGHBORS), max_neighbor_similarity=0.5
     )
     assert stricter.invoke(SAMPLE).details["neighbors"] == [NEIGHBORS[0][0]]
-
-
-def test_neighbours_can_be_drawn_at_random() -> None:
-    other = [(f"0 1 | question {at}?", ["Cy built it.", "Di built it."]) for at in range(20)]
-    drawn = [
-        fewl(
-            penalty=True, k_neighbors=5, neighbor_choice=choice, neighbors=store(*NEIGHBORS, *other)
-        )
-        .invoke(SAMPLE)
-        .details["neighbors"]
-        for choice in ("random", "random", "nearest")
-    ]
-    assert drawn[0] == drawn[1]
-    assert drawn[2][0] == NEIGHBORS[1][0]
-    assert len(drawn[0]) == 5
-    assert drawn[0] != drawn[2]
 
 
 # --- The verdict ---------------------------------------------------------------------------------
@@ -488,14 +464,6 @@ def test_a_pickle_keeps_what_was_learned_in_a_folder(tmp_path: Any) -> None:
     found = again.invoke(SAMPLE)
     assert found.usage.calls == 0
     assert found.score == given.invoke(SAMPLE).score
-
-
-def test_a_pickle_with_a_store_in_memory_begins_anew() -> None:
-    given = fewl(ScriptedModel(script=says), neighbors=None, similarity=half)
-    for one in (given, pickle.loads(pickle.dumps(given))):
-        assert one.invoke(SAMPLE).usage.calls > 0  # The store knows nothing of the question yet.
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(fewl(ScriptedModel(script=says), neighbors=store()))
 
 
 VAGUE, EXACT = "It depends on many things.", "Ada lit it."

@@ -84,14 +84,6 @@ def test_a_known_question_is_asked_for_pairs_only() -> None:
     assert asked.stages == ["reference", "pairs"]
 
 
-def test_a_question_is_known_whatever_its_spacing() -> None:
-    asked = model()
-    given = fewl(asked)
-    given.invoke(SAMPLE)
-    given.invoke({**SAMPLE, "question": f" {QUESTION.replace('lit ', 'lit  ')}\n"})
-    assert len(asked.stages) == 2
-
-
 def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
     asked = model(agreement="1. yes")
     given = fewl(asked, expertise="agreement")
@@ -276,19 +268,6 @@ async def test_tasks_that_come_later_pay_nothing_again() -> None:
     await auntil(lambda: held.begun == 3 and "pairs" in asked.stages)
     held.free.set()
     held.checked(asked, await asyncio.gather(*tasks))
-
-
-def test_different_questions_wait_for_none_but_themselves() -> None:
-    together = threading.Barrier(8)
-
-    def meet(messages: Sequence[BaseMessage]) -> str:
-        together.wait(PATIENCE)
-        return PAIRS
-
-    samples = [{**SAMPLE, "question": f"0 1 | question {at}?"} for at in range(4)]
-    asked = model(reference=meet, pairs=meet)
-    found = fewl(asked).batch(samples)
-    assert [one.error for one in found] == [None] * 4
 
 
 def test_answers_to_a_question_share_all_but_their_own_similarities() -> None:

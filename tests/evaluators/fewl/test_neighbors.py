@@ -15,13 +15,10 @@ from typing import Any
 
 import pytest
 
-from demur import _jsonl as jsonl
 from demur import _recent as recent
-from demur.errors import DemurError
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor
-from support.chroma_server import chroma_server
 from support.vectors import Told
 
 pytest.importorskip("chromadb")
@@ -47,7 +44,6 @@ def names(found: list[Neighbor]) -> list[str]:
 # --- What is kept ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> None:
     anywhere().add("1 0 | why?", ["because", ""], PAIRS, [0.25, -1])
     anywhere().add("0 1 | how?", ["so"])
@@ -65,7 +61,6 @@ def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> N
     ]
 
 
-@pytest.mark.slow
 def test_strange_texts_come_back_with_lone_surrogates_replaced(
     anywhere: Callable[[], NeighborStore],
 ) -> None:
@@ -75,16 +70,6 @@ def test_strange_texts_come_back_with_lone_surrogates_replaced(
         expected, (expected, "x" * 50_000), Pairs(((expected, "b"),))
     )
     assert names(anywhere().nearest("0 1 | q", 3, 0.8)) == [expected]
-
-
-def test_a_question_is_known_whatever_its_white_space_and_form(store: NeighborStore) -> None:
-    store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"])
-    for same in ("1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "):
-        assert store.get(same) == KnownQuestion("1 0 | Who is  Ren\u00e9e?\n", ("an astronaut",))
-        assert store.nearest(same, 3, 1.0) == []
-    assert store.get("1 0 | who is Ren\u00e9e?") is None
-    store.add("1 0 | Who is Ren\u00e9e?", ["nobody"])
-    assert [one.answers for one in store.entries()] == [("nobody",)]
 
 
 def test_a_later_add_keeps_pairs_and_agreement_of_the_same_answers_only(
@@ -147,13 +132,6 @@ def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
         store.add("q", ["a"])
     assert len(store) == 0
-
-
-def test_vectors_of_another_length_are_told(store: NeighborStore) -> None:
-    store.add("1 0 | q", ["a"])
-    for use in (lambda: store.add("1 0 0 | r", ["a"]), lambda: store.nearest("1 | s", 1, 1.0)):
-        with pytest.raises(DemurError, match=r"cannot be used: .*dimension of 2"):
-            use()
 
 
 # --- Neighbours -----------------------------------------------------------------------------------
@@ -220,13 +198,13 @@ def test_impossible_wishes_are_refused(
 
 
 def test_answers_that_another_process_replaced_count_after_a_while(
-    server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now = 0.0
+    import chromadb
+
+    now, client = 0.0, chromadb.EphemeralClient()
     monkeypatch.setattr(recent, "time", SimpleNamespace(monotonic=lambda: now))
-    one, other = (
-        NeighborStore(server, collection=tmp_path.name + "-x", embedding=Told()) for _ in "ab"
-    )
+    one, other = (NeighborStore(client=client, collection="of-two", embedding=Told()) for _ in "ab")
     one.add("1 0 | q", ["old"])
     other.add("1 0 | q", ["new"])
     now = 299
@@ -240,19 +218,17 @@ def test_answers_that_another_process_replaced_count_after_a_while(
 # --- Whose answers --------------------------------------------------------------------------------
 
 
-def test_the_first_binding_decides_and_others_are_refused(
-    anywhere: Callable[[], NeighborStore],
-) -> None:
-    anywhere().add("1 0 | by hand", ["a"])
-    assert anywhere().binding() == {}
-    anywhere().bind("two models", "prompts-1")
-    anywhere().bind("two models", "prompts-1")
+def test_the_first_binding_decides_and_others_are_refused(store: NeighborStore) -> None:
+    store.add("1 0 | by hand", ["a"])
+    assert store.binding() == {}
+    store.bind("two models", "prompts-1")
+    store.bind("two models", "prompts-1")
     with pytest.raises(ValueError, match="reference models was 'two models' and is"):
-        anywhere().bind("three models", "prompts-1")
+        store.bind("three models", "prompts-1")
     with pytest.raises(ValueError, match=r"prompts was prompts-1 and is prompts-2.* give another"):
-        anywhere().bind("two models", "prompts-2")
-    assert anywhere().binding() == {"reference_models": "two models", "prompts": "prompts-1"}
-    assert anywhere().get("1 0 | by hand") is not None
+        store.bind("two models", "prompts-2")
+    assert store.binding() == {"reference_models": "two models", "prompts": "prompts-1"}
+    assert store.get("1 0 | by hand") is not None
 
 
 def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
@@ -296,29 +272,18 @@ def test_a_client_of_the_users_own() -> None:
         NeighborStore("somewhere", client=client)
 
 
-def test_a_store_of_a_folder_or_server_is_pickled_and_one_in_memory_not(
-    tmp_path: Path, server: str, store: NeighborStore
+def test_a_store_of_a_folder_is_pickled_and_one_in_memory_not(
+    tmp_path: Path, store: NeighborStore
 ) -> None:
-    for path in (tmp_path, server):
-        first = NeighborStore(path, collection="pickled", embedding=Told())
-        first.add("1 0 | q", ["a"])
-        again = pickle.loads(pickle.dumps(first))
-        assert again.get("1 0 | q") == KnownQuestion("1 0 | q", ("a",))
-        assert repr(again) == repr(first)
-        first.close()
-        again.close()
+    first = NeighborStore(tmp_path, embedding=Told())
+    first.add("1 0 | q", ["a"])
+    again = pickle.loads(pickle.dumps(first))
+    assert again.get("1 0 | q") == KnownQuestion("1 0 | q", ("a",))
+    assert repr(again) == repr(first)
+    first.close()
+    again.close()
     with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
         pickle.dumps(store)
-
-
-@pytest.mark.slow
-def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
-    with chroma_server(tmp_path / "data") as url:
-        store = NeighborStore(url, embedding=Told())
-        store.add("1 0 | q", ["a"])
-    for use in (lambda: store.get("1 0 | q"), lambda: store.nearest("1 0 | q", 1, 1.0)):
-        with pytest.raises(DemurError, match=f"Chroma in {url} cannot be used"):
-            use()
 
 
 # --- Many at once, and kills ----------------------------------------------------------------------
@@ -380,6 +345,7 @@ def test_processes_on_one_server_lose_nothing(server: str) -> None:
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(told) == 30
     store = NeighborStore(server, collection="writers", embedding=Told())
+    assert pickle.loads(pickle.dumps(store)).get(told[0]) == store.get(told[0])
     assert sorted(store.questions()) == sorted([*told, "0 1 | both"])
     both = store.get("0 1 | both")
     assert both is not None
@@ -444,23 +410,6 @@ def test_a_file_of_others_is_refused_and_one_of_nobody_not(
     assert other.load(tmp_path / "nobody.jsonl") == 1
 
 
-def test_what_stands_in_a_files_place_stays_when_writing_fails(
-    tmp_path: Path, store: NeighborStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(store, ["1 0 | q", "0 1 | r"])
-    store.export(tmp_path / "kept.jsonl")
-    before = (tmp_path / "kept.jsonl").read_bytes()
-    fill(store, ["1 1 | s"])
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(jsonl, "os", SimpleNamespace(**{**vars(jsonl.os), "fsync": full}))
-    with pytest.raises(OSError, match="No space left"):
-        store.export(tmp_path / "kept.jsonl")
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
-
-
 HEAD = '{"kind": "fewl-neighbors-1"}\n'
 
 
@@ -480,15 +429,3 @@ def test_a_damaged_file_is_told_with_its_line(
     (tmp_path / "x.jsonl").write_text(text)
     with pytest.raises(ValueError, match=rf"(?s)x\.jsonl.*{message}"):
         store.load(tmp_path / "x.jsonl")
-
-
-def test_a_packed_file_that_is_cut_or_not_packed_is_told(
-    tmp_path: Path, store: NeighborStore
-) -> None:
-    fill(store, [f"{at} 1 | q" for at in range(1, 50)])
-    store.export(tmp_path / "x.gz")
-    whole = (tmp_path / "x.gz").read_bytes()
-    for damaged in (whole[: len(whole) // 2], whole[:40] + b"?" * 40 + whole[80:]):
-        (tmp_path / "x.gz").write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
-            NeighborStore(embedding=Told()).load(tmp_path / "x.gz")

@@ -1,14 +1,11 @@
-"""Test what the reference models are asked, and what identifies a set of references."""
+"""Test what the reference models are asked, and what is read in their replies."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from langchain_openai import ChatOpenAI
 
 from demur._undetermined import UndeterminedError
-from demur.evaluators import FEWLPrompts, Pairs
+from demur.evaluators import Pairs
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.runtime import Outcome, Reply
 from support.fakes import ScriptedModel
@@ -47,16 +44,6 @@ def test_the_question_is_shown_as_data_and_the_number_is_told() -> None:
     assert "Write 7 wrong answers" in str(pairs.messages[0].content)
     assert "1. Wrong Answer: ...\n1. Non-Wrong Answer: ..." in str(pairs.messages[0].content)
     assert (call.stage, pairs.stage) == ("reference", "pairs")
-
-
-def test_who_gives_one_answer_is_asked_for_one() -> None:
-    several = references(model(), model()).answer_calls("Who?")
-    (lone,) = references(model(), diversified=1).answer_calls("Who?")
-    assert len(several) == 2
-    assert "times" not in str(lone.messages[0].content)
-    assert [str(message.content) for message in lone.messages] == [
-        str(message.content) for message in several[1].messages
-    ]
 
 
 def test_only_the_local_model_is_bounded() -> None:
@@ -149,35 +136,3 @@ def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None
     assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
     with pytest.raises(UndeterminedError, match=r"^asking reference 2 .* failed: away$"):
         asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
-
-
-# --- Identity ------------------------------------------------------------------------------------
-
-
-def test_other_references_have_other_names() -> None:
-    one, two = (ChatOpenAI(model=name, api_key="k") for name in ("a", "b"))
-    who = [
-        ReferenceModels((one,), one, None, 25).who,
-        ReferenceModels((one,), one, 5, 25).who,
-        ReferenceModels((one,), one, 4, 25).who,
-        ReferenceModels((two,), one, 5, 25).who,
-        ReferenceModels((one, two), one, None, 25).who,
-        ReferenceModels((two, one), one, None, 25).who,
-    ]
-    assert len(set(who)) == len(who)
-    assert ReferenceModels((one,), two, 5, 3).who == who[1]
-
-
-def test_other_requests_have_other_names() -> None:
-    one, two = (ChatOpenAI(model=name, api_key="k") for name in ("a", "b"))
-    asks = ReferenceModels((one,), one, 5, 25)
-    prompts = FEWLPrompts()
-    reworded = replace(prompts, pairs=replace(prompts.pairs, closing="Now:"))
-    how = [
-        asks.how,
-        replace(asks, generator=two).how,
-        replace(asks, n_wrong=24).how,
-        replace(asks, prompts=reworded).how,
-    ]
-    assert len(set(how)) == len(how)
-    assert ReferenceModels((one,), one, 5, 25, FEWLPrompts()).how == asks.how

@@ -33,36 +33,6 @@ def test_each_similarity_comes_to_its_place() -> None:
     assert [[pairs[int(at)][1] for at in row] for row in found.neighbors] == said_by_each
 
 
-def test_without_pairs_and_neighbours_there_are_no_such_terms() -> None:
-    lone = Texts("y", ("h1", "h2"))
-    assert lone.pairs() == [("y", "h1"), ("y", "h2")]
-    found = lone.read(np.array([0.25, 0.75]))
-    assert found.expertise is None
-    assert found.penalties is None
-    scored = terms.score(found, found.expertise)
-    assert scored.penalties is None
-    assert scored.laziness is None
-    assert scored.used == (0, 1)
-    assert scored.truthfulness == pytest.approx(0.5)
-
-
-def test_the_best_alone_decides() -> None:
-    found = Similarities(
-        np.array([[0.1], [0.9]]),
-        np.array([[0.5], [0.5]]),
-        np.array([0.2, 0.6]),
-        np.array([[0.3, 0.5], [0.1, 0.2]]),
-    )
-    scored = terms.score(found, found.expertise, best=True)
-    assert scored.used == (1,)
-    assert scored.weights.tolist() == [0, 1]
-    assert scored.truthfulness == pytest.approx(0.6)
-    assert scored.laziness == pytest.approx(0.15)
-    assert scored.value == pytest.approx((np.tanh(0.6) - np.tanh(0.15)) / 2)
-    with pytest.raises(ValueError, match="cannot be found without expertise"):
-        terms.score(found, None, best=True)
-
-
 def test_truthfulness_and_laziness_keep_their_scale() -> None:
     found = Similarities(
         np.array([[1.0], [0.0]]),

@@ -104,18 +104,6 @@ def test_statements_can_be_the_claims(checker: str) -> None:
     assert found.passed is True
 
 
-def test_per_claim_asks_once_for_each_claim() -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "extraction":
-            return TWO
-        return C if "rivers" in isolated("claim", messages) else E
-
-    model = ScriptedModel(script=script)
-    found = check(model, checker="per_claim")
-    assert [claim.label for claim in found.claims] == [ClaimLabel.ENTAILMENT, C]
-    assert model.stages == ["extraction", "claim", "claim"]
-
-
 def test_a_threshold_that_nothing_uses_is_warned_about() -> None:
     with pytest.warns(UserWarning, match="aggregation='soft'"):
         RefChecker(scripted(TWO), threshold=0.5)
@@ -448,12 +436,6 @@ def test_strange_text_is_checked_like_any_other(answer: str, triplet: str, conte
     assert 0 <= claim.span.start < claim.span.end <= len(answer)
     (evidence,) = claim.evidence
     assert len(context[evidence.span.start : evidence.span.end]) == len(evidence.text)
-
-
-def test_a_blank_context_is_passed_over_and_the_others_keep_their_place() -> None:
-    sample = Sample(answer="Oslo is old.", contexts=["", "  ", "Oslo is old."])
-    found = check(scripted('("Oslo", "is", "old")', joint="1. Entailment"), sample)
-    assert found.claims[0].evidence[0].context == 2
 
 
 def test_judged_text_stands_between_delimiters_that_it_does_not_hold() -> None:
