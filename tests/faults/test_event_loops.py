@@ -9,6 +9,7 @@ from typing import Any
 from demur import CallPolicy, Evaluation, RefChecker
 from support import facts
 from support.openai_server import Answer, openai_server
+from support.waiting import PATIENCE
 
 MANY = 16
 
@@ -18,7 +19,7 @@ def test_a_new_event_loop_gets_past_the_connections_of_an_old_one() -> None:
 
     def script(request: dict[str, Any], number: int) -> Answer:
         if number < MANY:
-            all_there.wait(timeout=120)  # each has a connection of its own
+            all_there.wait(PATIENCE)  # each has a connection of its own
         return facts.serve(request, number)
 
     with openai_server(script) as server:

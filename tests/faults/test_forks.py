@@ -52,13 +52,14 @@ from support.handlers import echo
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.processes import told
 from support.vectors import Told
+from support.waiting import PATIENCE, wait
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-FORKS = 20
+FORKS = 5
 WORKERS = 4
 
 
@@ -100,7 +101,7 @@ def in_flight(kind: type[ScriptedModel], policy: CallPolicy, mode: str) -> Itera
     def script(stage: str, messages: Any) -> str:
         if os.getpid() == parent:
             begun.set()
-            over.wait(60)
+            over.wait(PATIENCE)
         return "a reply"
 
     model = kind(script=script)
@@ -110,11 +111,11 @@ def in_flight(kind: type[ScriptedModel], policy: CallPolicy, mode: str) -> Itera
     )
     thread.start()
     try:
-        assert begun.wait(60)
+        wait(begun)
         yield model
     finally:
         over.set()
-        thread.join(60)
+        thread.join(PATIENCE)
     assert replies == ["a reply"], "the parent goes on"
 
 
@@ -125,14 +126,14 @@ def in_flight(kind: type[ScriptedModel], policy: CallPolicy, mode: str) -> Itera
 @pytest.mark.parametrize("text", ["why?", "who?"])
 def test_a_child_waits_for_no_request_and_no_slot_of_its_parent_s(text: str, mode: str) -> None:
     """For an identical one, or for any where one at a time is allowed."""
-    policy = CallPolicy(attempts=1, timeout=60, max_concurrency=1)
+    policy = CallPolicy(attempts=1, max_concurrency=1)
     with in_flight(InProcess, policy, mode) as model:
         assert told(lambda: value_of(asked(model, text, policy, mode))) == "a reply"
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_child_is_refused_the_connections_of_its_parent_s(mode: str) -> None:
-    policy = CallPolicy(attempts=1, timeout=60)
+    policy = CallPolicy(attempts=1)
     with in_flight(ScriptedModel, policy, mode) as model:
         error = told(lambda: value_of(asked(model, "why?", policy, mode)))
     assert "a ScriptedModel was called before this process was forked" in error
@@ -182,9 +183,7 @@ def in_workers(guard: Guard[Any, Any]) -> Counter[str]:
         for one in workers:
             one.start()
     for one in workers:
-        one.join(60)
-        if one.is_alive():
-            one.kill()
+        one.join()
     assert [one.exitcode for one in workers] == [0] * WORKERS
     total: Counter[str] = Counter()
     for _ in workers:
@@ -270,7 +269,7 @@ def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path) -> None:
 
 
 _ENDING = """
-import os, signal, subprocess, sys
+import os, signal, sys
 from support.vectors import Told
 from demur import ExampleStore
 
@@ -283,13 +282,12 @@ for store in stores:
     store.add("1 0 | who?", ["Ann"], [0.5])
 child = os.fork()
 if not child:
-    signal.alarm(20)
+    signal.alarm(30)
     sys.exit(3)
 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 assert [len(store) for store in stores] == [1, 1]
-open_it = "import sys; from demur import ExampleStore; ExampleStore(sys.argv[1])"
-done = subprocess.run([sys.executable, "-c", open_it, sys.argv[1]], capture_output=True, text=True)
-assert "is in use by another process" in done.stderr, "the child leaves the parent its folder"
+print("ended", flush=True)
+sys.stdin.read()
 sys.exit(code)
 """
 
@@ -298,8 +296,14 @@ sys.exit(code)
 def test_a_child_that_ends_as_servers_workers_do_waits_for_nothing(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     command = [sys.executable, "-W", "ignore", "-c", _ENDING, str(tmp_path / "store")]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=120)
-    assert done.returncode == 3
+    pipe, env = subprocess.PIPE, {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "ended\n"
+        with pytest.raises(DemurError, match="is in use by another process"):
+            make_store(tmp_path / "store")  # The child has left the parent its folder.
+        parent.communicate()
+    assert parent.returncode == 3
 
 
 # --- Locks ----------------------------------------------------------------------------------------
@@ -342,8 +346,8 @@ def test_no_child_hangs_on_a_lock_that_a_thread_of_its_parent_s_held(tmp_path: P
     finally:
         stop.set()
         for thread in threads:
-            thread.join(60)
-    assert handler.close(60)
+            thread.join(PATIENCE)
+    assert handler.close(PATIENCE)
 
 
 # --- Handlers -------------------------------------------------------------------------------------
@@ -356,7 +360,7 @@ def test_parent_and_child_write_one_log(tmp_path: Path) -> None:
 
     def judge(sample: Sample) -> Any:
         if os.getpid() == parent:
-            go.wait(60)
+            wait(go)
         return echo(sample)
 
     handler = ScoreCallbackHandler(judge, sink=tmp_path / "log.sqlite")
@@ -365,10 +369,10 @@ def test_parent_and_child_write_one_log(tmp_path: Path) -> None:
 
     def work() -> str:
         chain.invoke("child", {"callbacks": [handler]})
-        return f"{handler.flush(20)} {handler.close(20)}"
+        return f"{handler.flush(PATIENCE)} {handler.close(PATIENCE)}"
 
     assert told(work) == "True True"
     go.set()
-    assert handler.close(60)
+    assert handler.close(PATIENCE)
     with open_log(tmp_path / "log.sqlite") as log:
         assert sorted(str(record.question) for record in records(log)) == ["child", "parent"]

@@ -13,7 +13,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from demur.runtime import CallPolicy, ChatCall, ask, drive, in_own_loop, pool
 from support.fakes import ScriptedModel
-from support.waiting import PATIENCE, until
+from support.processes import told
+from support.waiting import PATIENCE, until, wait
 
 _who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 _what: contextvars.ContextVar[object] = contextvars.ContextVar("what")
@@ -40,16 +40,13 @@ def _watching(seen: list[Any], what: Callable[[], Any]) -> ScriptedModel:
 
 def _ask(model: BaseChatModel, number: int) -> None:
     call = ChatCall(model, [HumanMessage(f"<claim-{number}>")], "stage")
-    assert drive(ask(call), {}, CallPolicy(timeout=60))[0].text == "x"
+    assert drive(ask(call), {}, CallPolicy())[0].text == "x"
 
 
 def test_calls_one_after_another_share_their_threads() -> None:
     seen: list[threading.Thread] = []
     model = _watching(seen, threading.current_thread)
-    for at in range(50):
-        _ask(model, at)
-    # A thread may not be free again at once, so a few more may be started.
-    assert len(set(seen)) < 25
+    until(lambda: _ask(model, len(seen)) or len(set(seen)) < len(seen))
     assert all(thread.daemon for thread in seen)
 
 
@@ -79,48 +76,55 @@ def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not pool._idle
 
 
-_FORKING = """
-import os, sys
-from demur.runtime.pool import within
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    def working() -> str:
+        return f"{pool.within(PATIENCE, os.getpid) == os.getpid()}"
 
-parent = os.getpid()
-assert within(30, os.getpid) == parent
-child = os.fork()
-if not child:
-    os._exit(0 if within(30, os.getpid) != parent else 1)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    assert working() == told(working) == "True"
+
+
+_ALONE = """
+import os, signal, threading
+from queue import SimpleQueue
+from demur.runtime.pool import as_completed, take
+
+# An interrupt ends the wait of the main thread, although another thread has caught it.
+asked, never = threading.Event(), threading.Event()
+
+class Empty(SimpleQueue):
+    def get(self, timeout):
+        asked.set()
+        return super().get(timeout=timeout)
+
+def interrupt():
+    asked.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+    never.wait()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=interrupt, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # in this thread alone
+try:
+    take(Empty())
+except KeyboardInterrupt:
+    print("heard")
+
+# Work that is under way does not hold up the interpreter's end.
+begun = threading.Event()
+work = lambda number: begun.set() or never.wait() if number else number
+found = as_completed(work, range(2), 2)
+print(next(found), begun.wait())
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
-    command = [sys.executable, "-c", _FORKING]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are others here")
-def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
-    code = (
-        "import os, signal, threading, time\n"
-        "from queue import SimpleQueue\n"
-        "from demur.runtime.pool import take\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "def interrupt():\n"
-        "    time.sleep(0.3)\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    time.sleep(60)\n"
-        "threading.Thread(target=interrupt, daemon=True).start()\n"
-        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # in this thread alone\n"
-        "try:\n"
-        "    take(SimpleQueue())\n"
-        "except KeyboardInterrupt:\n"
-        "    print('heard')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
-    assert done.stdout == "heard\n", done.stderr
+def test_waiting_hears_an_interrupt_and_the_interpreter_waits_for_no_work() -> None:
+    command = [sys.executable, "-c", _ALONE]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "heard\n0 True\n", done.stderr
 
 
 # --- as_completed ---------------------------------------------------------------------------------
@@ -131,7 +135,7 @@ def test_results_come_in_the_order_in_which_they_are_ready() -> None:
     free["c"].set()
 
     def work(name: str) -> str:
-        assert free[name].wait(PATIENCE)
+        wait(free[name])
         return name.upper()
 
     found = pool.as_completed(work, "abc", 3)
@@ -150,16 +154,11 @@ def test_items_are_taken_as_there_is_room() -> None:
             taken.append(number)
             yield number
 
-    now, most, lock = 0, 0, threading.Lock()
+    together = threading.Barrier(3)
 
     def work(number: int) -> int:
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        time.sleep(0.005)
-        with lock:
-            now -= 1
+        if number < 3:
+            together.wait(PATIENCE)
         return number
 
     found = pool.as_completed(work, items(), 3)
@@ -167,25 +166,31 @@ def test_items_are_taken_as_there_is_room() -> None:
     first = next(found)
     assert taken == [0, 1, 2]
     assert sorted([first, *found]) == list(range(10))
-    assert most == 3
 
 
 def test_who_stops_listening_has_nothing_further_begun() -> None:
-    begun: list[int] = []
-    free = threading.Event()
+    taken: list[int] = []
+    begun, free, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        for number in range(10):
+            taken.append(number)
+            yield number
 
     def work(number: int) -> int:
-        begun.append(number)
         if number:
-            assert free.wait(PATIENCE)
+            begun.set()
+            wait(free)
+            ended.set()
         return number
 
-    found = pool.as_completed(work, range(10), 2)
+    found = pool.as_completed(work, items(), 2)
     assert next(found) == 0
+    wait(begun)
     found.close()  # type: ignore[attr-defined]  # and it waits for none
     free.set()
-    time.sleep(0.1)
-    assert sorted(begun) == [0, 1]
+    wait(ended)
+    assert taken == [0, 1]
 
 
 def test_an_exception_of_the_work_is_the_callers() -> None:
@@ -246,35 +251,20 @@ def test_a_thread_takes_over_no_context_from_who_had_it_started(
     until(lambda: kept() is None)
 
 
-@pytest.mark.slow
-def test_work_under_way_does_not_hold_up_the_interpreters_end() -> None:
-    code = (
-        "import threading\n"
-        "from demur.runtime.pool import as_completed\n"
-        "begun, never = threading.Event(), threading.Event()\n"
-        "work = lambda number: begun.set() or never.wait() if number else number\n"
-        "found = as_completed(work, range(2), 2)\n"
-        "print(next(found), begun.wait(30))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "0 True\n", done.stderr
-
-
 def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() -> None:
     seen: list[object] = []
-    told: contextvars.ContextVar[str] = contextvars.ContextVar("told", default="nobody")
 
     async def work() -> str:
         seen.append(asyncio.get_running_loop())
-        return told.get()
+        return _who.get()
 
     async def called_by() -> str:
         seen.append(asyncio.get_running_loop())
         return in_own_loop(work)
 
-    token = told.set("by the caller")
-    assert in_own_loop(work) == asyncio.run(called_by()) == "by the caller"
-    told.reset(token)
+    token = _who.set("Ann")
+    assert in_own_loop(work) == asyncio.run(called_by()) == "Ann"
+    _who.reset(token)
     first, asking, again = seen
     assert first is again  # All work shares one loop, so a client can be reused.
     assert asking is not first

@@ -43,17 +43,10 @@ def _with_token(text: str, token: str, **fields: object) -> AIMessage:
 
 @settings(max_examples=50)
 @given(name=NAMES, thought=PLAIN, answer=PLAIN)
-def test_a_block_before_the_reply_is_taken_off(name: str, thought: str, answer: str) -> None:
+def test_what_is_before_a_closing_tag_is_taken_off(name: str, thought: str, answer: str) -> None:
     assert read(f"<{name}>{thought}</{name}>{answer}").text == answer.strip()
     assert read(f"\n<{name}>{thought}</{name}>\n\n{answer}").text == answer.strip()
-
-
-@settings(max_examples=50)
-@given(name=NAMES, thought=PLAIN, answer=PLAIN)
-def test_what_precedes_a_lone_closing_tag_is_taken_off(
-    name: str, thought: str, answer: str
-) -> None:
-    assert read(f"{thought}</{name}>{answer}").text == answer.strip()
+    assert read(f"{thought}</{name}>{answer}").text == answer.strip()  # a template opened it
 
 
 @settings(max_examples=50)
@@ -62,8 +55,7 @@ def test_a_block_that_does_not_end_leaves_nothing(name: str, before: str, though
     assert read(f"{before}<{name}>{thought}").text == ""
 
 
-@pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["<think>", "</think>", "</Thinking>", "<think", "<", "a"])))
 def test_nothing_is_left_of_any_tag(pieces: list[str]) -> None:
     text = read("".join(pieces)).text.lower()
@@ -100,17 +92,12 @@ def test_blocks_within_blocks_and_within_the_reply(said: str, text: str) -> None
         ("<think>", ""),
         ("</think>", ""),
         ("<think>a</think>", ""),
-        ("<think", "<think" * 50_000),
-        ("<think ", "<think " * 50_000),
+        ("<think", "<think" * 5_000),
+        ("<think ", "<think " * 5_000),
     ],
 )
 def test_a_reply_of_nothing_but_tags_is_read(piece: str, text: str) -> None:
-    assert read(piece * 50_000).text == text
-
-
-async def test_the_same_holds_in_an_event_loop() -> None:
-    (outcome,), _ = await adrive(_steps(AIMessage("<think>No.</think>Yes"), "hello"), {}, None)
-    assert outcome.value.text == "Yes"
+    assert read(piece * 5_000).text == text
 
 
 @pytest.mark.parametrize("block", ["reasoning", "thinking"])

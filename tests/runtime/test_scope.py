@@ -6,12 +6,14 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.runtime import Account, Scope, current_scope, within_scope
 from demur.runtime.pool import within
 from demur.schema import Usage
+from support.clock import Clock
 
 CALLS = st.lists(
     st.tuples(
@@ -55,12 +57,16 @@ def test_what_was_spent_elsewhere_counts() -> None:
     assert account.exhausted == "model_calls"
 
 
-def test_time_that_is_up() -> None:
-    account = Account(seconds=1e-9)
+def test_time_that_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    account = Account(seconds=60)
+    clock.go_on(59)
+    assert account.remaining_seconds() == 1
+    assert account.exhausted is None
+    clock.go_on(2)
     assert account.remaining_seconds() == 0
     assert account.exhausted == "seconds"
-    assert account.reserve(0) == "the budget of 1e-09 seconds is used up"
-    assert Account(seconds=1000).exhausted is None
+    assert account.reserve(0) == "the budget of 60 seconds is used up"
     assert Account(model_calls=1).remaining_seconds() is None
 
 

@@ -17,6 +17,7 @@ from langchain_core.messages import convert_to_messages
 
 from support.fakes import stage_of
 from support.openai_server import Answer, Script
+from support.waiting import NEVER
 
 Fault = Callable[[Answer], Answer]
 """A function from the right answer to the answer that is given instead."""
@@ -45,7 +46,7 @@ BROKEN: Mapping[str, Fault] = {
     "500": partial(replace, status=500),
     "503 HTML": partial(replace, status=503, body=_PAGE, headers=_HTML),
     "200 HTML": partial(replace, body=_PAGE, headers=_HTML),
-    "hang": partial(replace, delay=3600),  # The request hangs until the server closes.
+    "hang": partial(replace, held=NEVER),  # The request hangs until the server closes.
     "cut": partial(replace, cut=True),
     "cut body": partial(replace, sent=0.5),
     "malformed JSON": partial(replace, body=b'{"id": "chatcmpl-1", "choices": [{"index"'),
