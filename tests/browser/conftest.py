@@ -8,9 +8,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from demur import Threshold
+from support.reports import RUNS, write
+from support.waiting import PATIENCE
 
 T = TypeVar("T")
 
@@ -70,8 +75,7 @@ class Chromium:
 
         def run() -> T:
             context = self._browser.new_context(**options)
-            # The limit is in milliseconds; the machine may be slow.
-            context.set_default_timeout(20_000)
+            context.set_default_timeout(PATIENCE * 1000)
             try:
                 seen = Seen()
                 page = context.new_page()
@@ -119,6 +123,23 @@ def _skip(why: str) -> Any:
     # pytest-xdist passes warnings on to the process that prints the summary.
     warnings.warn(f'*** The tests marked "browser" WERE SKIPPED: {why} ***', stacklevel=2)
     pytest.skip(why)
+
+
+GIVEN = Threshold(
+    on_abstain="pass",
+    value=0.41,
+    method="percentile",
+    percentile=5,
+    evaluator="RefChecker",
+    samples=9,
+    passed=9,
+)
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of `RUNS` once for all tests, with a threshold that was given."""
+    return write(tmp_path_factory.mktemp("report"), RUNS, threshold=GIVEN)
 
 
 _CONTRASTS = """

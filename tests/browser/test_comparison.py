@@ -11,7 +11,7 @@ from demur.comparing import Compared, Comparison, Estimate, Quality
 from demur.report import comparison_page
 from support.reports import LAPTOP, PHONE, on
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
 NASTY = '</title><img src=x onerror="window.pwned=1"><b>bold</b>\u202e\x00'
 
@@ -54,19 +54,17 @@ def _write(folder: Path, comparison: Comparison) -> Path:
     return page
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    return _write(tmp_path, _comparison(*DETECTORS))
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write(tmp_path_factory.mktemp("comparison"), _comparison(*DETECTORS))
 
 
-@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_shows_chart_and_tables_and_runs_nothing(
-    page: Path, chromium: Any, size: Any, scheme: str
-) -> None:
+def test_it_shows_chart_and_tables_and_runs_nothing(page: Path, chromium: Any) -> None:
     def do(shown: Any) -> None:
-        wide = shown.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        assert wide[0] <= wide[1]
+        for size in (LAPTOP, PHONE):
+            shown.set_viewport_size(size["viewport"])
+            wide = shown.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert wide[0] <= wide[1]
         assert shown.evaluate("window.pwned") is None
         assert shown.locator("img, script").count() == 0
         assert shown.locator("#chart svg").bounding_box()["height"] > 100
@@ -77,7 +75,7 @@ def test_it_shows_chart_and_tables_and_runs_nothing(
         assert "fewl" in shown.locator("#left-head + ul").inner_text()
         assert "without a label, which are left out: 4." in shown.locator(".about").inner_text()
 
-    on(page, chromium, do, **size, color_scheme=scheme)
+    on(page, chromium, do)
 
 
 def test_the_line_is_named_and_every_point_is_told(page: Path, chromium: Any) -> None:

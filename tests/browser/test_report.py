@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest
 
-from demur import Threshold
 from support.records import attempt, found, run
-from support.reports import LAPTOP, RUNS, on, texts, unscored, write
+from support.reports import LAPTOP, RUNS, on, texts, write
 
-pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: Any) -> Path:
-    return write(tmp_path_factory.mktemp("report"), RUNS)
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -45,7 +39,7 @@ def test_the_worst_answers_come_first_and_pages_turn(report: Path, chromium: Any
     on(report, chromium, do)
 
 
-def test_each_column_sorts(chromium: Any, tmp_path: Path) -> None:
+def test_each_column_sorts(report: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
         for key in ("verdict", "label", "question", "model", "time", "attempts"):
             page.click(f"th.{key} button")
@@ -57,7 +51,7 @@ def test_each_column_sorts(chromium: Any, tmp_path: Path) -> None:
             assert up[0] != down[0]
             assert page.locator("#rows th[aria-sort$=ending]").count() == 1
 
-    on(write(tmp_path, map(unscored, RUNS)), chromium, do)
+    on(report, chromium, do)
 
 
 def test_search_and_filters_choose_rows(report: Path, chromium: Any) -> None:
@@ -95,12 +89,12 @@ def test_search_and_filters_choose_rows(report: Path, chromium: Any) -> None:
 
 
 def test_long_texts_are_shown_in_part_and_searched_whole(chromium: Any, tmp_path: Path) -> None:
-    long = f"{'word ' * 200_000} the needle"
-    runs = [run(attempt(found(score=None), answer=long, question=long), at=at) for at in range(3)]
+    long = f"{'word ' * 20_000} the needle"
+    runs = [run(attempt(found(score=None), answer=long, question=long), at=at) for at in range(2)]
 
     def do(page: Any) -> None:
         page.fill("#query", "the NEEDLE")
-        assert page.inner_text("#shown").startswith("3 runs")
+        assert page.inner_text("#shown").startswith("2 runs")
         assert max(len(one) for one in texts(page, "answer")) <= 500
         page.locator("#rows tbody tr").first.click()
         page.wait_for_selector("#panel[open] .demur-answer")
@@ -198,20 +192,10 @@ def test_figures_and_numbers_are_there_without_scripts(report: Path, chromium: A
     chromium(steps, java_script_enabled=False, **LAPTOP)
 
 
-def test_a_threshold_that_was_given_is_marked(chromium: Any, tmp_path: Path) -> None:
-    given = Threshold(
-        on_abstain="pass",
-        value=0.41,
-        method="percentile",
-        percentile=5,
-        evaluator="RefChecker",
-        samples=9,
-        passed=9,
-    )
-
+def test_a_threshold_that_was_given_is_marked(report: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
         assert page.evaluate(PLACE, "given") == pytest.approx(0.41, abs=0.002)
         assert page.locator(".guarantee:visible").inner_text().startswith("Threshold 0.41.")
         assert page.locator("#chart-0-scores .role-mark text").all_text_contents() == ["given"]
 
-    on(write(tmp_path, RUNS, threshold=given), chromium, do)
+    on(report, chromium, do)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from demur import Evaluation, Usage
-from demur.observe import Record
 from support.records import attempt, found, hostile, run
-from support.reports import LAPTOP, PHONE, RUNS, on, texts, write
+from support.reports import LAPTOP, PHONE, on, texts, write
 
 NASTY = '</script><img src=x onerror="window.pwned=1"><b>bold</b>\u2028\x00\u202e<!--'
 
-pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: Any) -> Path:
-    return write(tmp_path_factory.mktemp("report"), RUNS)
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
 
 # -- looks -----------------------------------------------------------------------------------------
@@ -55,19 +46,16 @@ def test_figures_follow_the_theme_and_paper_is_light(report: Path, chromium: Any
         light = _colours(page)
         assert _light(light[0]) > 0.9
         page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(300)
         dark = _colours(page)
         assert _light(dark[0]) < 0.05
         assert _contrast(*dark) > 7
         page.emulate_media(media="print", color_scheme="dark")
-        page.wait_for_timeout(300)
         printed = _colours(page)
         assert printed == light
         for hidden in (".filters", ".controls", ".pager", "header nav"):
             assert not page.locator(hidden).first.is_visible()
         assert page.locator("#rows tbody tr").count() == 50
         page.emulate_media(media="screen", color_scheme="dark")
-        page.wait_for_timeout(300)
         assert _colours(page) == dark
         assert len(page.pdf()) > 10_000
         assert _colours(page) == dark
@@ -94,8 +82,7 @@ TEXTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
-def test_it_can_be_read(size: Any, report: Path, chromium: Any) -> None:
+def test_it_can_be_read(report: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
         for _ in range(2):
             for scheme in ("light", "dark"):
@@ -104,12 +91,14 @@ def test_it_can_be_read(size: Any, report: Path, chromium: Any) -> None:
                 assert len(texts) > 100
                 pale = [one for one in texts if _contrast(one[1], one[2]) < 4.5]
                 assert not pale
-            wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-            assert wide[0] <= wide[1]
+            for size in (PHONE, LAPTOP):
+                page.set_viewport_size(size["viewport"])
+                wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+                assert wide[0] <= wide[1]
             page.evaluate("document.querySelector('#rows tbody a').click()")
             page.wait_for_selector("#panel[open] .demur-answer")
 
-    on(report, chromium, do, **size)
+    on(report, chromium, do)
 
 
 CONTROLS = """() => [
@@ -147,8 +136,7 @@ def test_it_can_be_heard(report: Path, chromium: Any) -> None:
 # -- hostile texts ---------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def nasty(tmp_path_factory: Any) -> Path:
+def test_hostile_texts_stay_texts(chromium: Any, tmp_path: Path) -> None:
     wrong = found(NASTY, 0.1, False, explanation=NASTY, label=NASTY)
     one = run(
         attempt(wrong, answer=NASTY, question=NASTY, contexts=(NASTY,)),
@@ -158,10 +146,7 @@ def nasty(tmp_path_factory: Any) -> Path:
         metadata={NASTY: NASTY},
     )
     runs = [one, hostile(at=5), run(attempt(found(NASTY, 0.9, True)), at=9)]
-    return write(tmp_path_factory.mktemp("nasty"), runs, title=NASTY)
 
-
-def test_hostile_texts_stay_texts(nasty: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
         assert "onerror" in page.inner_text("h1")
         assert any("onerror" in one for one in texts(page, "answer"))
@@ -171,7 +156,7 @@ def test_hostile_texts_stay_texts(nasty: Path, chromium: Any) -> None:
         assert page.locator("img, #panel b, #rows b").count() == 0
         assert page.evaluate("window.pwned") is None
 
-    on(nasty, chromium, do)
+    on(write(tmp_path, runs, title=NASTY), chromium, do)
 
 
 def test_what_gets_in_all_the_same_does_not_run(report: Path, chromium: Any) -> None:
@@ -180,13 +165,17 @@ def test_what_gets_in_all_the_same_does_not_run(report: Path, chromium: Any) -> 
             "<img src='data:,x' onerror='window.pwned=1'><a href='javascript:window.pwned=1'>x</a>"
         )
         page.goto(report.as_uri())
+        page.evaluate(
+            "refused = []; "
+            "addEventListener('securitypolicyviolation', (one) => refused.push(one.sourceFile))"
+        )
         page.evaluate("text => document.body.insertAdjacentHTML('afterbegin', text)", with_handler)
         page.evaluate(
             "document.body.append(Object.assign(document.createElement('script'),"
             " { text: 'window.pwned=1' }))"
         )
         page.locator("a", has_text="x").first.click()
-        page.wait_for_timeout(200)
+        page.wait_for_function("refused.length >= 3")  # the handler, the script and the link
         assert page.evaluate("window.pwned") is None
         assert any("Content Security Policy" in one for one in seen.errors)
         refused = page.evaluate("fetch('https://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
@@ -194,50 +183,6 @@ def test_what_gets_in_all_the_same_does_not_run(report: Path, chromium: Any) -> 
         assert [one for one in seen.requests if not one.startswith(report.as_uri())] == []
 
     chromium(steps, **LAPTOP)
-
-
-# -- many ------------------------------------------------------------------------------------------
-
-
-def test_thousands_of_runs_answer_at_once(chromium: Any, tmp_path: Path) -> None:
-    draw = random.Random(3)
-
-    def runs() -> Iterator[Record]:
-        for at in range(3_000):
-            judged = Evaluation(name="x", score=draw.random(), passed=at % 3 > 0, usage=Usage())
-            yield run(attempt(judged, question=f"Question {at}?"), at=at, id=f"{at}")
-
-    report = write(tmp_path, runs())
-    step = """async ([id, value]) => {
-        const begin = performance.now();
-        const one = document.getElementById(id);
-        if (value === undefined) one.click();
-        else { one.value = value; one.dispatchEvent(new Event("input", { bubbles: true })); }
-        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-        return performance.now() - begin;
-    }"""
-
-    def do(page: Any) -> None:
-        times = {}
-        for id, value in (
-            ("query", "question 99"),
-            ("query", ""),
-            ("verdict", "failed"),
-            ("range-0", "1500"),
-        ):
-            times[id, value] = page.evaluate(step, [id, value])
-        assert page.inner_text("#shown").startswith("1,000 of 3,000 runs")
-        for head in page.locator("#rows thead button").all():
-            begin = page.evaluate("performance.now()")
-            head.evaluate("one => one.click()")
-            times[head.inner_text(), ""] = page.evaluate("performance.now()") - begin
-        # The goal is 200 ms (see bench/report.py), but a busy machine takes longer.
-        assert max(times.values()) < 2000, times
-        page.evaluate("location.hash = '#run-2999'")
-        page.wait_for_selector("#panel[open] .demur-answer")
-        assert page.inner_text("#panel-head") == "Question 2999?"
-
-    on(report, chromium, do)
 
 
 def test_an_empty_report_is_in_order(chromium: Any, tmp_path: Path) -> None:

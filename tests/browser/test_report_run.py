@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from support.records import attempt, found, run
-from support.reports import LAPTOP, RUNS, on, unscored, write
+from support.reports import LAPTOP, on, write
 
-pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: Any) -> Path:
-    return write(tmp_path_factory.mktemp("report"), map(unscored, RUNS))
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
 
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+"""A script that waits until the page has handled its events and drawn what they changed."""
+
+
+@pytest.mark.smoke
 def test_a_row_opens_its_run_and_a_claim_leads_to_its_evidence(report: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
         page.fill("#query", "What of river 10?")
@@ -126,7 +126,7 @@ def test_who_is_quick_gets_what_was_asked_for(report: Path, chromium: Any) -> No
     def do(page: Any) -> None:
         page.locator("#rows tbody td.verdict").first.dblclick()
         page.wait_for_selector("#panel[open] .demur-answer")
-        page.wait_for_timeout(200)
+        page.evaluate(FRAME)
         # The second click did not close the panel.
         assert page.locator("#panel[open]").count() == 1
         second = page.locator("#rows tbody a").nth(1)
@@ -148,7 +148,7 @@ def test_only_a_click_beside_the_panel_closes_it(report: Path, chromium: Any) ->
         page.mouse.down()
         page.mouse.move(left - 50, 310)
         page.mouse.up()
-        page.wait_for_timeout(100)
+        page.evaluate(FRAME)
         assert page.locator("#panel[open]").count() == 1
         page.mouse.click(left - 50, 310)
         page.wait_for_selector("#panel:not([open])", state="attached")

@@ -165,11 +165,9 @@ def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool
     [
         [0.2, 0.7, 0.7, 1.0],
         [-3.0],
-        [5e-324, 0.0],
         [-1e308, 1e308],
-        [at / 300 for at in range(300)],
     ],
-    ids=["shares", "one", "tiny", "huge", "many"],
+    ids=["shares", "one", "huge"],
 )
 def test_every_value_is_drawn_within_the_axes_and_says_what_it_is(values: list[float]) -> None:
     labels = [(True, False, None)[at % 3] for at in range(len(values))]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from demur.views.elements import element, joined, prefix_of, separated
+from demur.views.elements import element, joined, prefix_of
 from demur.views.folds import fold, folded, shortened
 
 
@@ -21,15 +21,6 @@ def test_texts_are_escaped_even_those_that_say_they_are_markup(text: str) -> Non
 
 def test_control_characters_are_made_visible() -> None:
     assert element("p", "a\x00b\x1b\u202ec\ud800\r\nd") == "<p>a␀b␛\ufffdc\ufffd\nd</p>"
-
-
-def test_attributes_have_their_names_and_may_be_left_out() -> None:
-    made = element("a", None, class_="x", data_claim="1", href="#y", id=None)
-    assert made == '<a class="x" data-claim="1" href="#y"></a>'
-
-
-def test_nothing_stands_between_what_is_left_out() -> None:
-    assert separated(["a", None, "", "b"], " · ") == "a · b"
 
 
 @given(st.lists(st.text(max_size=4) | st.none()), st.lists(st.text(max_size=4) | st.none()))

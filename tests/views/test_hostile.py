@@ -195,21 +195,7 @@ def told(attempt: Attempt) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
-@given(evaluations())
-def test_an_evaluation(evaluation: Evaluation) -> None:
-    check(evaluation._repr_html_(), of(evaluation))
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(attempts())
-def test_an_attempt(attempt: Attempt) -> None:
-    check(attempt._repr_html_(), told(attempt))
-
-
-@pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tried(), TEXTS, MARKUP)
 def test_a_trace_and_what_was_returned(
     attempts: tuple[Attempt, ...], reason: str, output: str
@@ -229,11 +215,14 @@ def test_a_trace_and_what_was_returned(
             yield from told(attempt)
 
     check(trace._repr_html_(), texts())
+    for attempt in attempts:
+        for evaluation in attempt.evaluations:
+            check(evaluation._repr_html_(), of(evaluation))
     check(Guarded(output, trace)._repr_html_(), iter((output,)))
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tried(), st.lists(TEXTS, min_size=8, max_size=8), st.booleans())
 def test_a_record(attempts: tuple[Attempt, ...], said: list[str], redacted: bool) -> None:
     id, name, tag, model, response, reason, key, value = said

@@ -1,0 +1,56 @@
+"""Read demur's HTML as a browser would, and refuse elements that are not closed in order."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Page(HTMLParser):
+    """Parse elements with their attributes and text; a link leads to an element."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[dict[str, str]] = []
+        self._open: list[dict[str, str]] = []
+        # A plain string is needed, because markup escapes what it is compared with.
+        self.feed(str(html))
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        one = {"tag": tag, "text": "", "unmarked": "", **{key: value or "" for key, value in attrs}}
+        self.elements.append(one)
+        self._open.append(one)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()["tag"] == tag
+
+    def handle_data(self, data: str) -> None:
+        in_mark = any(one["tag"] == "sup" for one in self._open)
+        for one in self._open:
+            one["text"] += data
+            one["unmarked"] += "" if in_mark else data
+
+    def all(self, what: str) -> list[dict[str, str]]:
+        """Return the elements with this tag, class or role."""
+        return [
+            one
+            for one in self.elements
+            if what in (one["tag"], one.get("role"), *one.get("class", "").split())
+        ]
+
+    def texts(self, what: str) -> list[str]:
+        return [one["text"] for one in self.all(what)]
+
+    def one(self, what: str) -> dict[str, str]:
+        (only,) = self.all(what)
+        return only
+
+    def behind(self, link: dict[str, str]) -> dict[str, str]:
+        """Return the element that a link leads to."""
+        (only,) = [one for one in self.elements if f"#{one.get('id')}" == link["href"]]
+        return only
+
+    @property
+    def ids(self) -> list[str]:
+        return [one["id"] for one in self.elements if "id" in one]
