@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur.calibration import CalibrationError, operating_points, reliability, roc
+from demur.calibration import CalibrationError, reliability, roc
 
 GRID = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 WIDE = st.floats(-1e300, 1e300)
@@ -39,33 +38,16 @@ def test_the_area_is_how_often_a_hallucination_scores_lower(drawn: Drawn) -> Non
     assert (found.hallucinated, found.others) == (len(wrong), len(right))
 
 
-@given(LABELLED)
-def test_the_curve_goes_through_the_operating_points(drawn: Drawn) -> None:
-    scores, labels = _apart(drawn)
-    assume(0 < sum(labels) < len(labels))
-    found, points = roc(scores, labels), operating_points(scores, labels)
-    assert found.thresholds.tolist() == [point.threshold for point in points]
-    assert found.true_positive_rate.tolist() == [point.recall for point in points]
-    others = len(labels) - sum(labels)
-    assert found.false_positive_rate.tolist() == [
-        (others - (point.passed - (point.passed_hallucinated or 0))) / others for point in points
-    ]
-    for rate in (found.true_positive_rate, found.false_positive_rate):
-        assert rate[0] == 0
-        assert rate[-1] == 1
-        assert np.all(np.diff(rate) >= 0)
-
-
 def test_areas_that_are_known() -> None:
     assert roc([0.1, 0.2, 0.8, 0.9], [True, True, False, False]).auc == 1
     assert roc([0.1, 0.2, 0.8, 0.9], [False, False, True, True]).auc == 0
     assert roc([0.5] * 4, [True, False, True, False]).auc == 0.5
 
 
-@pytest.mark.parametrize("label", [True, False])
-def test_a_curve_needs_both_kinds(label: bool) -> None:
-    with pytest.raises(CalibrationError, match="hallucinated answers and others"):
-        roc([0.1, 0.2], [label, label])
+def test_a_curve_needs_both_kinds() -> None:
+    for label in (True, False):
+        with pytest.raises(CalibrationError, match="hallucinated answers and others"):
+            roc([0.1, 0.2], [label, label])
 
 
 # -- reliability -----------------------------------------------------------------------------------
@@ -110,12 +92,6 @@ def test_quantiles_keep_equal_scores_together() -> None:
     found = reliability(scores, [True] * 6 + [False] * 4, bins=5)
     held = [(one.low, one.high, one.right.count, one.right.total) for one in found.bins]
     assert held == [(-5, -5, 0, 6), (1, 2, 2, 2), (3, 4, 2, 2)]
-
-
-def test_quantiles_hold_about_as_many_each() -> None:
-    scores = np.random.default_rng(0).normal(size=1000)
-    found = reliability(scores, scores < 0, bins=10)
-    assert [one.right.total for one in found.bins] == [100] * 10
 
 
 def test_there_is_at_least_one_bin() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -260,31 +259,9 @@ def test_too_few_say_how_many_repeats_there_were() -> None:
     assert "5 of the 5 answers are hallucinated (95 repeats are counted once)" in str(refused.value)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdefgh")), min_size=4, max_size=40),
-    st.floats(0.05, 0.6),
-)
-def test_the_target_that_an_error_names_can_be_met_with_repeats(
-    drawn: list[tuple[int, str]], target: float
-) -> None:
-    scores, keys = [float(score) for score, _ in drawn], [key for _, key in drawn]
-
-    def choose(target: float) -> None:
-        labels = [True] * len(scores)
-        calibrate(scores, labels, target=target, confidence=0.6, samples=keys)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RepeatsWarning)
-        try:
-            choose(target)
-        except CalibrationError as error:
-            if named := re.search(r"with these samples is ([\d.]+):", str(error)):
-                choose(float(named[1]))
-
-
 # -- simulations -----------------------------------------------------------------------------------
 
-DRAWS = 1000
+DRAWS = 300
 _FLUKE = 1e-6
 """The probability below which a count speaks against the method, as in test_guarantee.py."""
 TARGET, CONFIDENCE = 0.1, 0.9
@@ -295,14 +272,12 @@ World = Callable[[np.random.Generator], tuple[list[Any], list[str | None]]]
 """A function that draws scores or evaluations of hallucinated answers, with the keys of repeats."""
 
 
-def missed(
-    world: World, risk: Callable[[float], float], draws: int = DRAWS, **options: Any
-) -> tuple[int, int]:
+def missed(world: World, risk: Callable[[float], float], **options: Any) -> tuple[int, int]:
     """Return in how many draws more than the target passes, and how many draws give a threshold."""
     draw, count, chosen = np.random.default_rng(24), 0, 0
     others = [float(one) for one in np.linspace(0, 1, 40)]
     as_evaluations = judged(others)
-    for _ in range(draws):
+    for _ in range(DRAWS):
         found, keys = world(draw)
         right: list[Any] = as_evaluations if isinstance(found[0], Evaluation) else others
         labels = [True] * len(found) + [False] * len(right)
@@ -319,12 +294,10 @@ def missed(
     return count, chosen
 
 
-def abstaining(share: float, leave_out: bool = False) -> World:
+def abstaining(share: float) -> World:
     def world(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
         silent = draw.random(120) < share
-        found = [SILENT if one else scored(float(draw.random())) for one in silent]
-        kept = [one for one in found if not (leave_out and one.nothing_to_check)]
-        return kept, [None] * len(kept)
+        return [SILENT if one else scored(float(draw.random())) for one in silent], [None] * 120
 
     return world
 
@@ -332,7 +305,7 @@ def abstaining(share: float, leave_out: bool = False) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "on_abstain"),
-    [(0.08, "pass"), (0.11, "pass"), (0.33, "fail")],  # below the target, above it, and failing
+    [(0.08, "pass"), (0.33, "fail")],
 )
 def test_the_guarantee_holds_with_answers_that_state_nothing(
     share: float, on_abstain: OnAbstain
@@ -342,13 +315,6 @@ def test_the_guarantee_holds_with_answers_that_state_nothing(
         abstaining(share), lambda t: always + (1 - share) * (1 - t), on_abstain=on_abstain
     )
     assert count <= MOST
-
-
-@pytest.mark.slow
-def test_it_would_not_hold_if_they_were_left_out() -> None:
-    count, chosen = missed(abstaining(0.08, leave_out=True), lambda t: 0.08 + 0.92 * (1 - t))
-    assert chosen == DRAWS
-    assert count > DRAWS / 2
 
 
 def repeated(different: int, times: int) -> World:
@@ -362,7 +328,7 @@ def repeated(different: int, times: int) -> World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("different", "times"), [(20, 5), (30, 4), (60, 3)])
+@pytest.mark.parametrize(("different", "times"), [(20, 5), (30, 8)])
 def test_the_guarantee_holds_with_repeats(different: int, times: int) -> None:
     count, chosen = missed(repeated(different, times), lambda t: 1 - t)
     assert count <= MOST
