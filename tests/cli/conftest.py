@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+
 import pytest
+import typer
 
 from demur.cli import progress
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built_once() -> Iterator[None]:
+    """Build the commands once, because that takes longer than to run most of them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,18 @@ from demur import (
     DemurError,
     Evaluation,
     Evidence,
-    LocalModelError,
     RefChecker,
     Span,
     Threshold,
     Usage,
     cli,
 )
+from demur.__main__ import main
 from demur.local import EVERY, Manifest
 from support.fakes import scripted
-from support.openai_server import openai_server
+from support.openai_server import Answer, openai_server
+from support.spawned import Spawned, spawned_demur
+from support.waiting import NEVER
 
 FACT = "Paris is the capital of France."
 USAGE = Usage(calls=3, cached=1, input_tokens=1234, output_tokens=56, seconds=2.04)
@@ -82,16 +83,18 @@ CHECK = ["check", "--question", "Q?", "--answer", "A.", "--reference", FACT]
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception], dict[str, Any]]:
+def judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Evaluation | BaseException], dict[str, Any]]:
     """Put a fixed result in the evaluator's place, and return what the evaluator was given."""
 
-    def put(result: Evaluation | Exception) -> dict[str, Any]:
+    def put(result: Evaluation | BaseException) -> dict[str, Any]:
         seen: dict[str, Any] = {}
 
         def evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Evaluation:
             seen.update(model=model, options=options, **sample)
             print("a library prints this")  # noqa: T201  # as some do
-            if isinstance(result, Exception):
+            if isinstance(result, BaseException):
                 raise result
             return result
 
@@ -114,49 +117,35 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception]
         (_evaluation(passed=None), 2, "SCORED"),
     ],
 )
-@pytest.mark.parametrize("as_json", [False, True])
 def test_the_exit_code_is_the_verdict(
-    judged: Any, capsys: Any, evaluation: Evaluation, code: int, word: str, as_json: bool
+    judged: Any, capsys: Any, evaluation: Evaluation, code: int, word: str
 ) -> None:
     judged(evaluation)
-    assert cli.run([*CHECK, *(["--json"] if as_json else [])]) == code
-    out = capsys.readouterr().out
-    assert Evaluation.model_validate_json(out) == evaluation if as_json else word in out
+    assert cli.run(CHECK) == code
+    assert word in capsys.readouterr().out
+    assert cli.run([*CHECK, "--json"]) == code
+    assert Evaluation.model_validate_json(capsys.readouterr().out) == evaluation
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["models"],
-        ["chek"],
-        ["check"],
-        ["check", "--answer", "A."],
-        ["check", "--reference", "R."],
-        [*CHECK, "--nonsense"],
-        [*CHECK, "--claims", "words"],
-        [*CHECK, "--aggregation", "mean"],
-        [*CHECK, "--threshold", "much"],
-        [*CHECK, "--threshold", "1.5"],
-        [*CHECK, "--threshold", "nan"],
-        [*CHECK, "--threshold", "."],
-        [*CHECK, "--model", "gpt"],
-        [*CHECK, "stray"],
-        ["models", "push"],
-    ],
-)
-def test_wrong_usage_ends_with_64_and_says_so_on_stderr(capsys: Any, arguments: list[str]) -> None:
-    assert cli.run(arguments) == 64
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Usage:" in err
-
-
-def test_wrong_usage_names_the_option(capsys: Any) -> None:
-    cli.run([*CHECK, "--model", "gpt"])
-    assert "--model" in capsys.readouterr().err
-    cli.run(["check", "--answer", "A."])
-    assert "--reference" in capsys.readouterr().err
+def test_wrong_usage_ends_with_64_and_names_the_option(capsys: Any) -> None:
+    for arguments, named in (
+        ([], "Usage:"),
+        (["models"], "Usage:"),
+        (["chek"], "chek"),
+        (["check", "--answer", "A."], "--reference"),
+        (["check", "--reference", "R."], "--answer"),
+        ([*CHECK, "--nonsense"], "--nonsense"),
+        ([*CHECK, "--claims", "words"], "--claims"),
+        ([*CHECK, "--threshold", "1.5"], "--threshold"),
+        ([*CHECK, "--threshold", "nan"], "--threshold"),
+        ([*CHECK, "--model", "gpt"], "--model"),
+        ([*CHECK, "stray"], "stray"),
+    ):
+        assert cli.run(arguments) == 64
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "Usage:" in err
+        assert named in err
 
 
 def test_an_argument_that_the_evaluator_refuses_is_wrong_usage(
@@ -171,45 +160,29 @@ def test_an_argument_that_the_evaluator_refuses_is_wrong_usage(
     assert "For further information" not in err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["--version"]])
-def test_help_and_version_end_with_0(capsys: Any, arguments: list[str]) -> None:
-    assert cli.run(arguments) == 0
-    assert "demur" in capsys.readouterr().out
+def test_help_and_version_end_with_0(capsys: Any) -> None:
+    for arguments in (["--help"], ["check", "--help"], ["--version"]):
+        assert cli.run(arguments) == 0
+        assert "demur" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        LocalModelError("No weights. Run: demur models pull"),
-        DemurError("The key is missing. Run: \x1b[31mthis"),
-    ],
-)
-def test_a_model_that_cannot_be_had_is_undetermined(
-    judged: Any, capsys: Any, error: DemurError
-) -> None:
-    judged(error)
+def test_a_model_that_cannot_be_had_is_undetermined(judged: Any, capsys: Any) -> None:
+    judged(DemurError("The key is missing. Run: \x1b[31mthis"))
     assert cli.run([*CHECK, "--json"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert str(error).partition("\x1b")[0] in err
+    assert "The key is missing. Run: " in err
     assert "\x1b" not in err
     assert "Traceback" not in err
 
 
-@pytest.mark.slow
-def test_a_fault_is_neither_a_pass_nor_a_fail(judged: Any, capsys: Any) -> None:
+def test_a_fault_is_neither_a_pass_nor_a_fail_and_an_interrupt_is_none(
+    judged: Any, capsys: Any
+) -> None:
     judged(RuntimeError("boom"))
     assert cli.run(CHECK) == 70
     assert "boom" in capsys.readouterr().err
-
-
-def test_an_interrupt_ends_with_130(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def interrupted(*_: Any) -> Evaluation:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "_evaluate", interrupted)
+    judged(KeyboardInterrupt())
     assert cli.run(CHECK) == 130
 
 
@@ -232,6 +205,8 @@ def test_options_reach_the_evaluator(judged: Any) -> None:
         "answer": "A.",
         "contexts": [FACT, "two"],
     }
+    cli.run(["check", "--answer", "A.", "--reference", FACT])
+    assert (seen["model"], seen["options"], seen["question"]) == ("local", {}, None)
 
 
 def _percentile(value: float, **fingerprints: str) -> Threshold:
@@ -239,14 +214,6 @@ def _percentile(value: float, **fingerprints: str) -> Threshold:
     return Threshold(
         on_abstain="pass", value=value, method="percentile", fingerprints=fingerprints, **counts
     )
-
-
-def test_a_threshold_may_be_a_file(judged: Any, tmp_path: Path) -> None:
-    seen = judged(PASSED)
-    threshold = _percentile(0.7, model="m")
-    threshold.save(tmp_path / "t.json")
-    assert cli.run([*CHECK, "--threshold", str(tmp_path / "t.json")]) == 0
-    assert seen["options"] == {"threshold": threshold}
 
 
 def test_a_calibrated_threshold_decides_or_is_refused(
@@ -258,15 +225,8 @@ def test_a_calibrated_threshold_decides_or_is_refused(
     monkeypatch.setattr(cli, "resolve_model", lambda name: model)
     fingerprints = RefChecker(model, checker="joint").fingerprints
     at = tmp_path / "t.json"
-    check = [
-        "check",
-        "--answer",
-        "Paris is old and new.",
-        "--reference",
-        FACT,
-        "--checker",
-        "joint",
-    ]
+    check = ["check", "--answer", "Paris is old and new.", "--reference", FACT]
+    check += ["--checker", "joint"]
     soft = [*check, "--aggregation", "soft", "--threshold", str(at), "--json"]
 
     for value, code in ((0.5, 0), (0.51, 1)):
@@ -287,31 +247,19 @@ def test_a_calibrated_threshold_decides_or_is_refused(
     assert len(model.requests) == asked
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(None, "cannot read"), (b"{}", "holds no threshold"), (b"\x1b[31m", "holds no threshold")],
-)
 def test_a_file_that_holds_no_threshold_is_wrong_usage(
-    judged: Any, capsys: Any, tmp_path: Path, content: bytes | None, said: str
+    judged: Any, capsys: Any, tmp_path: Path
 ) -> None:
     judged(PASSED)
     at = tmp_path / "t.json"
-    if content is not None:
-        at.write_bytes(content)
-    assert cli.run([*CHECK, "--threshold", str(at)]) == 64
-    err = re.sub(r"[\s│]+", " ", capsys.readouterr().err)
-    assert said in err
-    assert "--threshold" in err
-    assert "Expected a number, or a file that demur calibrate wrote" in err
-    assert "\x1b" not in err
-
-
-def test_what_is_not_given_is_left_to_the_evaluator(judged: Any) -> None:
-    seen = judged(PASSED)
-    cli.run(["check", "--answer", "A.", "--reference", FACT])
-    assert seen["model"] == "local"
-    assert seen["options"] == {}
-    assert seen["question"] is None
+    for content, said in ((None, "cannot read"), (b"\x1b[31m", "holds no threshold")):
+        if content is not None:
+            at.write_bytes(content)
+        assert cli.run([*CHECK, "--threshold", str(at)]) == 64
+        err = re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+        assert said in err
+        assert "Expected a number, or a file that demur calibrate wrote" in err
+        assert "\x1b" not in err
 
 
 def test_files_stdin_and_escapes(
@@ -329,15 +277,10 @@ def test_files_stdin_and_escapes(
     assert seen["question"] == "a@b"
 
 
-@pytest.mark.parametrize("second", ["-", "@-"])
-def test_stdin_is_read_once_only(judged: Any, capsys: Any, second: str) -> None:
-    judged(PASSED)
-    assert cli.run(["check", "--answer", "@-", "--reference", second]) == 64
-    assert "standard input" in capsys.readouterr().err
-
-
 def test_files_that_cannot_be_read_are_named(judged: Any, capsys: Any, tmp_path: Path) -> None:
     judged(PASSED)
+    assert cli.run(["check", "--answer", "@-", "--reference", "-"]) == 64
+    assert "standard input" in capsys.readouterr().err
     binary = tmp_path / "binary"
     binary.write_bytes(b"ok \xff\xfe")
     for name in ("missing.txt", str(tmp_path), str(binary), ""):
@@ -371,14 +314,15 @@ def test_in_a_pipe_lines_are_whole_and_plain(judged: Any, capsys: Any, tmp_path:
     cli.run(["check", "--answer", "A.", "--reference", f"@{file}"])
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    lines = out.splitlines()
-    assert lines[0] == "1. Entailment 91%: Paris is the capital of France"
-    assert lines[1] == f"   reference 1 ({file}): “{FACT}”"
-    assert lines[2] == "2. Neutral: Paris has 90 arrondissements"
-    assert lines[3] == "3. no label: Paris is old"
-    assert lines[4] == "   the reply had no label for it"
-    assert lines[5] == "FAILED  Neutral, score 0.50, 1 of 2 claims is entailed."
-    assert lines[6] == "3 calls (1 more answered from a cache), 1,234 + 56 tokens, 2.0 s"
+    assert out.splitlines() == [
+        "1. Entailment 91%: Paris is the capital of France",
+        f"   reference 1 ({file}): “{FACT}”",
+        "2. Neutral: Paris has 90 arrondissements",
+        "3. no label: Paris is old",
+        "   the reply had no label for it",
+        "FAILED  Neutral, score 0.50, 1 of 2 claims is entailed.",
+        "3 calls (1 more answered from a cache), 1,234 + 56 tokens, 2.0 s",
+    ]
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -420,39 +364,25 @@ def test_pull_prints_the_paths_and_reports_on_stderr(
 
 # -- as a process ----------------------------------------------------------------------------------
 
-REPLIES = {
-    "good": ['("Paris", "is the capital of", "France")', "1. Entailment"],
-    "none": ["No claims"] * 2,
-}
-
-
-@pytest.fixture
-def endpoint() -> Iterator[str]:
-    """Start a server that replies in turn what the model's name stands for."""
-    with openai_server(lambda request, at: REPLIES[request["model"]][at]) as server:
-        yield server.url
-
-
-def _demur(*arguments: str, endpoint: str = "", stdin: bytes = b"", code: str = "") -> Any:
-    env = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
-    command = ["-c", code] if code else ["-m", "demur"]
-    return subprocess.run(
-        [sys.executable, *command, *arguments],
-        input=stdin,
-        capture_output=True,
-        env=env,
-        timeout=60,
-    )
-
 
 @pytest.mark.slow
-def test_check_from_end_to_end(endpoint: str) -> None:
-    done = _demur(
-        *("check", "--question", "Capital?", "--answer", "-", "--reference", FACT, "--json"),
-        *("--model", "openai:good"),
-        endpoint=endpoint,
-        stdin=b"Paris is the capital.",
-    )
+@pytest.mark.smoke
+def test_check_from_end_to_end() -> None:
+    replies = ['("Paris", "is the capital of", "France")', "1. Entailment"]
+    command = ["check", "--question", "Capital?", "--answer", "-", "--reference", FACT, "--json"]
+    with openai_server(replies) as server:
+        env = {
+            **os.environ,
+            "OPENAI_BASE_URL": server.url,
+            "OPENAI_API_KEY": "key",
+            "NO_PROXY": "*",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "demur", *command, "--model", "openai:good"],
+            input=b"Paris is the capital.",
+            capture_output=True,
+            env=env,
+        )
     assert done.returncode == 0, done.stderr.decode()
     evaluation = Evaluation.model_validate_json(done.stdout)
     assert evaluation.passed
@@ -461,76 +391,57 @@ def test_check_from_end_to_end(endpoint: str) -> None:
     assert evaluation.claims[0].evidence[0].text in FACT
 
 
-@pytest.mark.slow
-def test_wrong_usage_as_a_process() -> None:
-    done = _demur("check", "--answer")
-    assert done.returncode == 64
-    assert done.stdout == b""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("package", ["typer", "rich"])
-def test_without_its_packages_it_names_the_extra(package: str) -> None:
-    code = f"import sys; sys.modules['{package}'] = None; import demur.__main__ as m; m.main()"
-    done = _demur("check", code=code)
-    assert done.returncode == 64
-    assert b"pip install 'demur[cli]'" in done.stderr
-    assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_an_import_that_fails_is_a_fault() -> None:
-    done = _demur(
-        code="import sys; import demur.__main__ as m\n"
-        "sys.modules['demur.views.terminal'] = None; m.main()"
-    )
-    assert done.returncode == 70
+@pytest.mark.parametrize(
+    ("module", "code", "said"),
+    [
+        *((name, 64, "pip install 'demur[cli]'") for name in ("typer", "rich")),
+        ("demur.observe.log", 70, "Traceback"),
+    ],
+)
+def test_without_its_packages_it_names_the_extra(
+    module: str, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    for name in [*sys.modules]:
+        if name.startswith("demur.cli"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert ("Traceback" in err) == (code == 70)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise on Windows")
-def test_a_closed_pipe_does_not_change_the_verdict(endpoint: str) -> None:
-    env = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
-    reading, writing = os.pipe()
-    os.close(reading)
+def test_a_closed_pipe_does_not_change_the_verdict(tmp_path: Path) -> None:
+    code = """
+        import os
+        from demur.__main__ import main
+        reading, writing = os.pipe()
+        os.close(reading)
+        os.dup2(writing, 1)
+        main()
+    """
     command = ["check", "--answer", "Paris.", "--reference", FACT, "--model", "openai:none"]
-    done = subprocess.run(
-        [sys.executable, "-m", "demur", *command],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        env=env,
-        timeout=60,
-    )
-    os.close(writing)
-    assert done.returncode == 2
-    assert b"Traceback" not in done.stderr
+    with openai_server(["No claims"]) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
+        process = Spawned(textwrap.dedent(code), tmp_path, *command, **environment)
+        assert process.end() == 2
+    assert "Traceback" not in process.err
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_an_interrupt_does_not_wait_for_the_replies() -> None:
-    asked, answer = threading.Barrier(3), threading.Event()
-
-    def script(request: dict[str, Any], number: int) -> str:
-        if number == 0:
-            return '("Paris", "is in", "France")\n("Paris", "has", "a river")'
-        asked.wait(timeout=60)
-        answer.wait()
-        return "Entailment"
-
-    with openai_server(script) as server:
-        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
-        command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
-        command += ["--model", "openai:x", "--checker", "per_claim"]
-        # A shell's background job, as in CI, would pass on that interrupts are ignored.
-        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-        running = subprocess.Popen(
-            [sys.executable, "-m", "demur", *command], env=env, preexec_fn=listen
-        )
-        try:
-            asked.wait(timeout=60)
-            running.send_signal(signal.SIGINT)
-            assert running.wait(timeout=60) == 130
-        finally:
-            running.kill()
-            answer.set()
+def test_an_interrupt_does_not_wait_for_the_replies(tmp_path: Path) -> None:
+    triplets = '("Paris", "is in", "France")\n("Paris", "has", "a river")'
+    command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
+    command += ["--model", "openai:x", "--checker", "per_claim"]
+    with openai_server([triplets, Answer("Entailment", held=NEVER)]) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "key"}
+        process = spawned_demur(tmp_path, *command, **environment)
+        server.arrived(3)
+        process.signal(signal.SIGINT)
+        assert process.end() == 130

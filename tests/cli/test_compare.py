@@ -7,11 +7,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
-import time
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from itertools import takewhile
 from pathlib import Path
@@ -23,7 +22,9 @@ from demur import Evaluation, Sample, Usage, cli
 from demur.comparing import DETECTORS, Detector
 from demur.errors import DemurError
 from support.evaluators import Scripted, undetermined
-from support.openai_server import Answer, OpenAIServer, openai_server
+from support.openai_server import Answer, openai_server
+from support.spawned import spawned_demur
+from support.waiting import NEVER
 
 pytestmark = pytest.mark.slow
 
@@ -106,6 +107,11 @@ def _run(*arguments: object) -> int:
 
 def _print(*arguments: object) -> int:
     return cli.run(["compare", *map(str, arguments)])
+
+
+def _flat(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what stands on standard error, without the breaks that a terminal adds."""
+    return " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.usefixtures("told_at_once")
@@ -219,27 +225,20 @@ def test_with_retry_what_was_undetermined_is_asked_again(
     assert json.loads(out)["detectors"][1]["undetermined"] == 4
 
 
-def test_rows_without_a_label_are_told_and_not_asked_about(
+def test_labels_may_come_from_a_file_and_rows_without_one_are_told_and_not_asked_about(
     tmp_path: Path, detectors: Any, capsys: Any
 ) -> None:
-    bare = [{**row, "hallucinated": None} for row in _rows(6)]
-    file = _write(tmp_path / "rows.jsonl", [*bare[:3], *_rows(10)[3:]])
-    assert _run(file, "--method", "knows") == 0
-    out, err = capsys.readouterr()
-    assert len(detectors["knows"].asked) == 7
-    assert "Answers without a label, which are left out: 3." in out
-    assert "answers without a label, left out: 3" in err
-
-
-def test_labels_may_come_from_a_file(tmp_path: Path, detectors: Any, capsys: Any) -> None:
     rows = [{name: row[name] for name in ("id", "answer")} for row in _rows(6)]
     file = _write(tmp_path / "rows.jsonl", rows)
     labels = tmp_path / "labels.csv"
     labels.write_text("id,hallucinated\n" + "".join(f"q{at},{at % 2}\n" for at in range(5)))
     assert _run(file, "--labels", labels, "--method", "knows", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    told = json.loads(out)
     assert (told["answers"], told["hallucinated"], told["unlabelled"]) == (5, 2, 1)
     assert told["detectors"][0]["quality"]["auroc"]["value"] == 1.0
+    assert len(detectors["knows"].asked) == 5
+    assert "answers without a label, left out: 1" in err
 
 
 # -- from findings only ----------------------------------------------------------------------------
@@ -271,8 +270,7 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert _print(found, "--method", "knows", "--cost", "seconds") == 0
     assert "On the Pareto line of AUROC and seconds an answer: knows." in capsys.readouterr().out
     assert _print(found, "--method", "reads") == 64
-    err = " ".join(capsys.readouterr().err.split())
-    assert "holds no findings of 'reads'" in err
+    assert "holds no findings of 'reads'" in _flat(capsys)
 
 
 def test_labels_can_be_corrected_afterwards(
@@ -287,31 +285,22 @@ def test_labels_can_be_corrected_afterwards(
     assert told["detectors"][0]["quality"]["auroc"]["value"] == pytest.approx(1 - 0.5 / 11)
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--model", "openai:x"), "--model"),
-        (("--limit", "3"), "--limit"),
-        (("--limit-expensive", "3"), "--limit-expensive"),
-        (("--retry",), "--retry"),
-        (("--field", "group=doc"), "--field"),
-    ],
-)
-def test_what_says_how_to_ask_has_no_effect_then(
-    file: Path, detectors: Any, capsys: Any, options: tuple[str, ...], why: str
-) -> None:
-    assert _run(file, "--method", "knows") == 0
-    assert _print(file.with_name("rows.compare.jsonl"), *options) == 64
-    err = " ".join(capsys.readouterr().err.split())
-    assert f"Invalid value for {why}: it has no effect on what was found already" in err
-
-
-def test_a_file_of_findings_that_is_in_use_for_another_model_is_refused(
+def test_what_says_how_to_ask_has_no_effect_then_and_another_model_is_refused(
     file: Path, detectors: Any, capsys: Any
 ) -> None:
     assert _run(file, "--method", "knows") == 0
-    assert cli.run(["compare", str(file), "--model", "openai:y", "--method", "knows"]) == 64
-    assert 'model was "openai:x" and is "openai:y"' in " ".join(capsys.readouterr().err.split())
+    for options in (
+        ("--model", "openai:x"),
+        ("--limit", "3"),
+        ("--limit-expensive", "3"),
+        ("--retry",),
+        ("--field", "group=doc"),
+    ):
+        assert _print(file.with_name("rows.compare.jsonl"), *options) == 64
+        said = f"Invalid value for {options[0]}: it has no effect on what was found already"
+        assert said in _flat(capsys)
+    assert _print(file, "--model", "openai:y", "--method", "knows") == 64
+    assert 'model was "openai:x" and is "openai:y"' in _flat(capsys)
     assert _run(file, "--model", "openai:y", "--method", "knows", "--restart") == 0
     assert file.with_name("rows.compare.jsonl.bak").exists()
 
@@ -319,9 +308,11 @@ def test_a_file_of_findings_that_is_in_use_for_another_model_is_refused(
 # -- wrong usage -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_wrong_usage_is_told_before_anything_is_asked(
+    file: Path, detectors: Any, capsys: Any
+) -> None:
+    before = file.read_bytes()
+    for options, why in (
         (("--method", "know"), "unknown detector 'know': did you mean knows? --list lists them"),
         (("--method", "reads"), "Invalid value for --method: reads: there is no reference"),
         (("--method", "heavy"), "heavy: its weights are not here"),
@@ -332,27 +323,15 @@ def test_a_file_of_findings_that_is_in_use_for_another_model_is_refused(
         (("--field", "hallucinated=wrong"), "it has no field 'wrong'"),
         (("--model", "nobody:x"), "unknown model 'nobody:x'"),
         (("--data", "."), "it has no effect with a file"),
-    ],
-)
-def test_wrong_usage_is_told_before_anything_is_asked(
-    file: Path, detectors: Any, capsys: Any, options: tuple[str, ...], why: str
-) -> None:
-    assert _run(file, *options) == 64
-    assert why in " ".join(capsys.readouterr().err.split())
+        (("--markdown", file), "would replace a file that is read"),
+    ):
+        assert _run(file, *options) == 64
+        assert why in _flat(capsys)
+    assert _run(file.parent) == 64
+    assert "is no ordinary file" in _flat(capsys)
     assert not any(one.asked for one in detectors.values())
-    assert not file.with_name("rows.compare.jsonl").exists()
-
-
-def test_a_page_never_replaces_what_is_read(file: Path, detectors: Any, capsys: Any) -> None:
-    before = file.read_bytes()
-    assert _run(file, "--markdown", file) == 64
-    assert "would replace a file that is read" in " ".join(capsys.readouterr().err.split())
+    assert [*file.parent.iterdir()] == [file]
     assert file.read_bytes() == before
-
-
-def test_a_folder_is_no_file_of_rows(tmp_path: Path, detectors: Any, capsys: Any) -> None:
-    assert _run(tmp_path) == 64
-    assert "is no ordinary file" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_list_names_all_detectors_of_the_house(capsys: Any) -> None:
@@ -413,36 +392,21 @@ def test_the_rows_of_a_set_come_from_whoever_knows_its_name(
     assert '"key": "here-0"' in keys
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("villages", "there is no file 'villages', and no data set of this name"),
-        ("broken", "the data set 'broken' cannot be read: its checksum is wrong"),
-    ],
-)
 def test_a_set_that_nobody_knows_or_has_is_told(
-    sets: None, detectors: Any, capsys: Any, name: str, why: str
+    tmp_path: Path, sets: None, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _run(name) == 64
-    assert why in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_package_of_sets_that_cannot_be_loaded_is_named(
-    tmp_path: Path, sets: None, detectors: Any, capsys: Any
-) -> None:
+    assert _run("villages") == 64
+    assert "there is no file 'villages', and no data set of this name" in _flat(capsys)
+    assert _run("broken") == 64
+    assert "the data set 'broken' cannot be read: its checksum is wrong" in _flat(capsys)
     (tmp_path / "site" / "fake_sets.py").write_text("import nowhere_at_all\n")
+    monkeypatch.delitem(sys.modules, "fake_sets")
     assert _run("cities/small") == 2
-    err = " ".join(capsys.readouterr().err.split())
-    assert "fake_sets:nothing, which offers data sets, is broken: No module named" in err
-
-
-def test_without_the_research_package_a_name_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detectors: Any, capsys: Any
-) -> None:
+    said = "fake_sets:nothing, which offers data sets, is broken: No module named"
+    assert said in _flat(capsys)
     monkeypatch.setattr("demur.cli.data_sets.entry_points", lambda group: ())
-    monkeypatch.chdir(tmp_path)
     assert _run("chale") == 64
-    err = " ".join(capsys.readouterr().err.split())
+    err = _flat(capsys)
     assert "there is no file 'chale'" in err
     assert "pip install demur-research" in err
 
@@ -465,53 +429,32 @@ def _reply(request: dict[str, Any]) -> str:
     return "non-factual" if wrong else "factual"
 
 
-class _Child:
-    """Run `demur compare` in a process, with two methods that make one request for each answer."""
-
-    def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
-        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
-        given = ("--model", "openai:x", "--max-concurrency", "2")
-        methods = [part for name in _METHODS for part in ("--method", name)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "demur", "compare", str(file), *given, *methods, *options],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-
-    def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=120)
-        return self.process.returncode, out.decode(), err.decode()
-
-
-@pytest.fixture
-def server() -> Iterator[tuple[OpenAIServer, Counter[str]]]:
+@pytest.mark.smoke
+@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     asked: Counter[str] = Counter()
+    killed = threading.Event()
 
     def script(request: dict[str, Any], number: int) -> Answer:
         asked[_asked_about(request)] += 1
-        return Answer(_reply(request), delay=0.02)
+        return Answer(_reply(request), held=None if number < 12 or killed.is_set() else NEVER)
 
-    with openai_server(script) as running:
-        yield running, asked
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_killed_in_the_middle_it_goes_on_where_it_was(
-    file: Path, server: tuple[OpenAIServer, Counter[str]]
-) -> None:
-    running, asked = server
-    found = file.with_name("rows.compare.jsonl")
-    child = _Child(running, file)
-    ends = time.monotonic() + 120
-    while len(running.requests) < 12 and child.process.poll() is None:
-        assert time.monotonic() < ends
-        time.sleep(0.005)
-    child.process.kill()
-    assert child.end()[0] == -signal.SIGKILL
-    before = found.read_bytes()
-    code, out, err = _Child(running, file, "--json").end()
-    assert code == 0, err
+    methods = [part for name in _METHODS for part in ("--method", name)]
+    command = ["compare", str(file), "--model", "openai:x", "--max-concurrency", "2", *methods]
+    with openai_server(script) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+        process = spawned_demur(tmp_path, *command, **environment)
+        server.arrived(14)
+        process.signal(signal.SIGKILL)
+        assert process.end() == -signal.SIGKILL
+        killed.set()
+        found = file.with_name("rows.compare.jsonl")
+        before = found.read_bytes()
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        assert cli.run([*command, "--json"]) == 0
     assert found.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     lines = [json.loads(line) for line in found.read_text().splitlines()[1:]]
     findings = Counter((line["key"], line["evaluator"]) for line in lines if "key" in line)
@@ -519,7 +462,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     assert len(findings) == 20 * len(_METHODS)
     # Of the two rows under way, at most one call each is repeated.
     assert sum(asked.values()) <= 2 * 20 + 2
-    told = json.loads(out)
+    told = json.loads(capsys.readouterr().out)
     figures = {one["name"]: one for one in told["detectors"]}
     assert {name: one["quality"]["auroc"]["value"] for name, one in figures.items()} == {
         "floor-contexts": 1.0,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
-import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -19,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from demur import cli
-from demur.cli import console, logged
+from demur.cli import logged
 from demur.observe import Record
 from demur.observe.log import Filters, open_log, summarise
 from support.logs import FORMS, RUNS, Where, matches, written
@@ -38,6 +39,7 @@ from support.records import (
     sqlite,
     undetermined,
 )
+from support.spawned import Spawned
 
 
 @pytest.fixture(params=FORMS)
@@ -111,15 +113,14 @@ def test_as_json_a_list_is_a_log_again(log: Where, tmp_path: Path, capsys: Any) 
     assert not {*out} & {*"\x1b\x9b\u202e\u2028\x00"}
 
 
-@pytest.mark.parametrize("command", ["list", "summary", "worst"])
-def test_an_empty_selection_is_told(log: Where, capsys: Any, command: str) -> None:
-    assert _run(command, log, "--model", "nobody") == 0
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "no run matches" in err
-
-
-def test_an_empty_log_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_an_empty_selection_and_an_empty_log_are_told(
+    log: Where, tmp_path: Path, capsys: Any
+) -> None:
+    for command in ("list", "summary", "worst"):
+        assert _run(command, log, "--model", "nobody") == 0
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "no run matches" in err
     assert _run("summary", jsonl(tmp_path / "a.jsonl", []), "--json") == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["runs"] == 0
@@ -168,22 +169,6 @@ def test_a_summary_as_json(log: Where, capsys: Any) -> None:
         assert (group["interval"] is None) == (rate is None)
 
 
-def test_both_forms_print_the_same(tmp_path: Path, capsys: Any) -> None:
-    paths = [jsonl(tmp_path / "a", RUNS), sqlite(tmp_path / "b", RUNS)]
-    for command, *options in (
-        ("list", "-n", 999),
-        ("summary", "--by", "day,model"),
-        ("worst", "-n", 9),
-        ("list", "--json"),
-    ):
-        told = []
-        for path in paths:
-            assert _run(command, path, *options) == 0
-            told.append(capsys.readouterr().out)
-        assert told[0] == told[1]
-        assert told[0]
-
-
 # -- whole runs ------------------------------------------------------------------------------------
 
 
@@ -199,11 +184,8 @@ def test_the_worst_with_the_claims_against_them(tmp_path: Path, capsys: Any) -> 
     assert "Entailment" not in out
     assert _run("worst", path, "-n", 1, "--json") == 0
     assert Record.model_validate_json(capsys.readouterr().out) == runs[2]
-
-
-def test_the_worst_for_one_evaluator_shows_that_one(tmp_path: Path, capsys: Any) -> None:
     run = scored(refuted(), refuted("FEWL", 0.02))
-    assert _run("worst", jsonl(tmp_path / "a.jsonl", [run]), "--evaluator", "FEWL") == 0
+    assert _run("worst", jsonl(tmp_path / "b.jsonl", [run]), "--evaluator", "FEWL") == 0
     out = capsys.readouterr().out
     assert "FEWL" in out
     assert "RefChecker" not in out
@@ -224,11 +206,8 @@ def test_one_run_whole(tmp_path: Path, capsys: Any) -> None:
         assert told in out, told
     assert _run("show", path, run.id[:15], "--json") == 0
     assert Record.model_validate_json(capsys.readouterr().out) == run
-
-
-def test_a_run_that_is_not_there_ends_with_2(log: Where, capsys: Any) -> None:
-    assert _run("show", log, "zz") == 2
-    assert "no run whose id begins with 'zz'" in " ".join(capsys.readouterr().err.split())
+    assert _run("show", path, "zz") == 2
+    assert "no run whose id begins with 'zz'" in _plain(capsys.readouterr().err)
 
 
 # -- exports ---------------------------------------------------------------------------------------
@@ -254,9 +233,12 @@ def _plain(err: str) -> str:
     return re.sub(r"[\s│]+", " ", err)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_wrong_usage_ends_with_64(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    jsonl(Path("LOG"), RUNS[:2])
+    for arguments, said in (
         ([], "Usage"),
         (["list"], "Missing argument 'LOG'"),
         (["show", "LOG"], "Missing argument 'ID'"),
@@ -269,19 +251,12 @@ def _plain(err: str) -> str:
         (["list", "LOG", "--by", "model"], "No such option: --by"),
         (["summary", "LOG", "--by", "week"], "expected some of evaluator, model, day"),
         (["LOG"], "No such command"),
-    ],
-    ids=range(12),
-)
-def test_wrong_usage_ends_with_64(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, arguments: list[str], said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    jsonl(Path("LOG"), RUNS[:2])
-    assert _run(*arguments) == 64
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert said in _plain(err)
-    assert "Traceback" not in err
+    ):
+        assert _run(*arguments) == 64
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert said in _plain(err)
+        assert "Traceback" not in err
     assert [*tmp_path.iterdir()] == [tmp_path / "LOG"]
 
 
@@ -322,57 +297,38 @@ def test_damaged_lines_are_told_and_all_else_is_shown(tmp_path: Path, capsys: An
 # -- hostile text ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["list LOG", "list LOG --json", "summary LOG --by model", "worst LOG", "show LOG run"],
-)
 @pytest.mark.parametrize("terminal", [False, True])
 def test_text_from_the_log_cannot_steer_the_terminal(
-    tmp_path: Path,
-    capsys: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    terminal: bool,
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     if terminal:
         made = partial(Console, highlight=False, force_terminal=True, color_system=None, width=200)
         # A dotted path would not work, because there the command has the name of its module.
         monkeypatch.setattr(sys.modules["demur.cli.log"], "output", made)
     path = jsonl(tmp_path / "a.jsonl", [hostile(metadata={HOSTILE: HOSTILE}, id="run-1")])
-    assert _run(*(path if part == "LOG" else part for part in command.split())) == 0
-    out, err = capsys.readouterr()
-    assert out
-    assert not {*out} & {*"\x1b\x07\x9b\u202e\u2028\x00\r"}
-    assert "[bold]" in out or "\\" in out
-    assert err == ""
-    if command == "list LOG" and not terminal:
-        assert out.count("\n") == 2
+    for command, *options in (
+        ["list"],
+        ["list", "--json"],
+        ["summary", "--by", "model"],
+        ["worst"],
+        ["show", "run"],
+    ):
+        assert _run(command, path, *options) == 0
+        out, err = capsys.readouterr()
+        assert not {*out} & {*"\x1b\x07\x9b\u202e\u2028\x00\r"}
+        assert "[bold]" in out or "\\" in out
+        assert err == ""
+        if [command, *options] == ["list"] and not terminal:
+            assert out.count("\n") == 2
 
 
 # -- terminals -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 119, 120, 139, 140, 159, 160, 200])
-def test_on_a_terminal_a_summary_has_room_for_names_and_figures(log: Where, width: int) -> None:
-    with open_log(log) as opened:
-        totals = summarise(opened, by=("model", "day"))
-    shown = io.StringIO()
-    logged.show_totals(
-        Console(file=shown, force_terminal=True, width=width), totals, ("model", "day")
-    )
-    for group in totals.groups:
-        if group.evaluator == "FEWL":
-            low, high = group.failure.interval or (0, 0)
-            expected = ["FEWL", f"{low:.1%}–{high:.1%}" if group.failure.total else "-"]
-            assert any(
-                all(cell in line for cell in [str(group.day), *expected])
-                for line in shown.getvalue().split("\n")
-            )
-
-
-@pytest.mark.parametrize("width", [60, 80, 119, 120, 200])
-def test_on_a_terminal_every_run_is_one_line(tmp_path: Path, width: int) -> None:
+@pytest.mark.parametrize("width", [60, 119, 120, 139, 160, 200])
+def test_on_a_terminal_every_run_is_one_line_and_a_summary_has_room(
+    tmp_path: Path, width: int
+) -> None:
     to = io.StringIO()
     terminal = Console(
         file=to, force_terminal=True, width=width, color_system=None, highlight=False
@@ -384,8 +340,17 @@ def test_on_a_terminal_every_run_is_one_line(tmp_path: Path, width: int) -> None
         assert max(map(len, lines)) <= width
         for line, one in zip(lines[1:], RUNS, strict=True):
             assert one.id.startswith(line.split()[0])
-        logged.show_totals(terminal, summarise(log, by=["day"]), ["day"])
-    assert "RefChecker" in to.getvalue()
+        to.truncate(0)
+        totals = summarise(log, by=["day"])
+        logged.show_totals(terminal, totals, ["day"])
+    lines = to.getvalue().splitlines()
+    if width < 80:
+        return
+    for group in totals.groups:
+        if group.evaluator == "FEWL":
+            low, high = group.failure.interval or (0, 0)
+            rate = f"{low:.1%}–{high:.1%}" if group.failure.total else "-"
+            assert any(all(cell in line for cell in (group.day, "FEWL", rate)) for line in lines)
 
 
 # -- as a process ----------------------------------------------------------------------------------
@@ -393,22 +358,17 @@ def test_on_a_terminal_every_run_is_one_line(tmp_path: Path, width: int) -> None
 
 @pytest.mark.slow
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "a.jsonl", [one for at in range(40) for one in _again(at)])
-    command = [sys.executable, "-m", "demur", "log", "list", str(path), "-n", "99999"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        process.stdout.close()
-        assert process.wait(timeout=60) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-
-
-def _again(at: int) -> list[Record]:
-    return [one.model_copy(update={"id": f"{at}-{one.id}"}) for one in RUNS]
-
-
-def test_the_command_prints_where_the_others_do(log: Where, capsys: Any) -> None:
-    assert console.output().file is sys.stdout
-    assert _run("list", "--help") == 0
-    assert "Exit codes: 0" in " ".join(capsys.readouterr().out.split())
+    path, pipe = jsonl(tmp_path / "a.jsonl", RUNS), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = """
+        import os, sys
+        from demur.__main__ import main
+        os.dup2(os.open(sys.argv.pop(), os.O_WRONLY), 1)
+        main()
+    """
+    command = ["log", "list", path, "-n", "99999", "--json"]  # More than a pipe holds.
+    process = Spawned(textwrap.dedent(code), tmp_path, *command, pipe)
+    with pipe.open("rb") as reading:
+        assert reading.read(1)
+    assert process.end() == 0
+    assert process.err == ""

@@ -9,14 +9,11 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +25,8 @@ from demur.cli.methods import METHODS, Maker, Method
 from demur.evaluators import Fitted
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
+from support.spawned import Spawned, spawned_demur
+from support.waiting import NEVER, until
 
 pytestmark = pytest.mark.slow
 
@@ -54,125 +53,96 @@ def _reply(request: Mapping[str, Any]) -> str:
     return "1. Entailment" if reads_claims else f'("{_city(request)}", "is in", "France")'
 
 
-class _Child:
-    """Run `demur score` with RefChecker in a process: two requests for each answer."""
-
-    def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
-        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
-        command = ["score", str(file), "--method", "refchecker", "--model", "openai:x"]
-        # A shell's background job, as in CI, would pass on that interrupts are ignored.
-        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "demur", *command, "--checker", "joint", *options],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=listen,
-        )
-
-    def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=120)
-        return self.process.returncode, out.decode(), err.decode()
-
-
-def _wait(until: Callable[[], bool], child: _Child) -> None:
-    ends = time.monotonic() + 120
-    while not until() and child.process.poll() is None:
-        assert time.monotonic() < ends
-        time.sleep(0.005)
-
-
 def _keys(file: Path) -> Counter[str]:
     lines = file.read_text().splitlines()[1:]
     return Counter(json.loads(line)["key"] for line in lines)
 
 
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Any]:
+    """Return a function that serves a script to commands of this process and of others."""
+
+    @contextlib.contextmanager
+    def served(script: Any) -> Iterator[OpenAIServer]:
+        with openai_server(script) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            monkeypatch.setenv("OPENAI_API_KEY", "k")
+            yield server
+
+    return served
+
+
+def _command(file: Path, *options: str) -> list[str]:
+    """Return a command that scores by RefChecker: two requests for each answer."""
+    command = ["score", str(file), "--method", "refchecker", "--model", "openai:x"]
+    return [*command, "--checker", "joint", *options]
+
+
+def _started(server: OpenAIServer, folder: Path, command: list[str]) -> Spawned:
+    environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+    return spawned_demur(folder, *command, **environment)
+
+
+@pytest.mark.smoke
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_killed_at_any_moment_it_loses_nothing_and_asks_little_again(tmp_path: Path) -> None:
-    draw, rows, at_once, kills = random.Random(), 40, 4, 1
-    file = _cities(tmp_path / "cities.jsonl", rows)
-    out = tmp_path / "cities.scores.jsonl"
+def test_killed_at_any_moment_it_loses_nothing_and_asks_little_again(
+    tmp_path: Path, serve: Any, capsys: Any
+) -> None:
+    rows, at_once, kept = 20, 4, random.randint(0, 30)
+    file, out = _cities(tmp_path / "cities.jsonl", rows), tmp_path / "cities.scores.jsonl"
+    command = _command(file, "--max-concurrency", str(at_once))
     asked: Counter[str] = Counter()
+    killed = threading.Event()
 
     def script(request: dict[str, Any], number: int) -> Answer:
         asked[_city(request)] += 1
-        return Answer(_reply(request), delay=0.02)
+        return Answer(_reply(request), held=None if number < kept or killed.is_set() else NEVER)
 
-    with openai_server(script) as server:
-        for _ in range(kills):
-            before, more = len(server.requests), draw.randrange(1, 25)
-            child = _Child(server, file, "--max-concurrency", str(at_once))
-            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023  # called before the loop goes on
-            time.sleep(draw.random() * 0.05)
-            child.process.kill()
-            assert child.end()[0] == -signal.SIGKILL
-        code, shown, err = _Child(server, file, "--max-concurrency", str(at_once), "--json").end()
-    assert code == 0, err
+    with serve(script) as server:
+        process = _started(server, tmp_path, command)
+        server.arrived(kept + random.randint(1, at_once))
+        process.signal(signal.SIGKILL)
+        assert process.end() == -signal.SIGKILL
+        killed.set()
+        assert cli.run([*command, "--json"]) == 0
     assert _keys(out) == {f"row {at}": 1 for at in range(rows)}
     again = {city: count - 2 for city, count in asked.items() if count > 2}
     assert len(asked) == rows
-    assert sum(-(-count // 2) for count in again.values()) <= kills * at_once
-    summary = json.loads(shown)
+    assert sum(-(-count // 2) for count in again.values()) <= at_once
+    summary = json.loads(capsys.readouterr().out)
     (figures,) = summary["figures"]
     assert (summary["rows"], figures["answers"], figures["mean"]) == (rows, rows, 1.0)
     assert figures["usage"]["calls"] == 2 * rows
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_an_interrupt_waits_for_no_reply_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupt_waits_for_no_reply_and_says_how_to_go_on(
+    tmp_path: Path, serve: Any, capsys: Any
+) -> None:
     file, out = _cities(tmp_path / "cities.jsonl", 12), tmp_path / "found.jsonl"
-    held, answer = threading.Semaphore(0), threading.Event()
+    command = _command(file, "-o", str(out), "--max-concurrency", "2")
+    interrupted = threading.Event()
 
-    def script(request: dict[str, Any], number: int) -> str:
-        if _city(request) in ("City6", "City7"):
-            held.release()
-            answer.wait()
-        return _reply(request)
+    def script(request: dict[str, Any], number: int) -> Answer:
+        held = _city(request) in ("City6", "City7") and not interrupted.is_set()
+        return Answer(_reply(request), held=NEVER if held else None)
 
-    with openai_server(script) as server:
-        try:
-            child = _Child(server, file, "--max-concurrency", "2", "-o", str(out))
-            assert held.acquire(timeout=60)
-            assert held.acquire(timeout=60)
-            _wait(lambda: out.exists() and len(out.read_text().splitlines()) == 7, child)
-            child.process.send_signal(signal.SIGINT)
-            code, shown, err = child.end()
-        finally:
-            answer.set()
-            child.process.kill()
-        assert code == 130
-        assert shown == ""
-        assert f"stopped: 6 of 12 are in {out}; the same command goes on" in err
+    with serve(script) as server:
+        process = _started(server, tmp_path, command)
+        server.arrived(2 * 6 + 2)
+        until(lambda: len(out.read_text().splitlines()) == 7)
+        assert cli.run(command) == 64  # Two processes on one file are refused.
+        assert "another run writes" in " ".join(capsys.readouterr().err.split())
+        process.signal(signal.SIGINT)
+        assert process.end() == 130
+        assert process.out == ""
+        assert f"stopped: 6 of 12 are in {out}; the same command goes on" in process.err
         assert _keys(out) == {f"row {at}": 1 for at in range(6)}
+        interrupted.set()
         before = len(server.requests)
-        code, shown, err = _Child(server, file, "-o", str(out)).end()
-        assert code == 0, err
+        assert cli.run(command) == 0
         assert len(server.requests) - before == 2 * 6
     assert _keys(out) == {f"row {at}": 1 for at in range(12)}
-
-
-def test_two_processes_on_one_file_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    file = _cities(tmp_path / "cities.jsonl", 2)
-    asked, answer = threading.Event(), threading.Event()
-
-    def script(request: dict[str, Any], number: int) -> str:
-        asked.set()
-        answer.wait(timeout=60)
-        return _reply(request)
-
-    with openai_server(script) as server:
-        first = _Child(server, file)
-        assert asked.wait(timeout=60)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        command = ["score", str(file), "--method", "refchecker", "--model", "openai:x"]
-        assert cli.run([*command, "--checker", "joint"]) == 64
-        answer.set()
-        assert first.end()[0] == 0
-        assert len(server.requests) == 4
-    assert "another run writes" in " ".join(capsys.readouterr().err.split())
 
 
 # -- in this process -------------------------------------------------------------------------------
@@ -227,7 +197,7 @@ def _run(*arguments: object) -> int:
 
 
 @pytest.mark.usefixtures("told_at_once")
-def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
+def test_the_summary_as_lines_and_as_json(file: Path, capsys: Any) -> None:
     assert _run(file, "--price-in", 2, "--price-out", 10) == 0
     out, err = capsys.readouterr()
     lines = [line.split("\t") for line in out.splitlines()]
@@ -250,8 +220,6 @@ def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
     assert "12 of 12" in err
     assert "24 calls, 12,000 + 1,200 tokens, cost 0.0360" in err
 
-
-def test_the_summary_as_json(file: Path, capsys: Any) -> None:
     assert _run(file, "--json", "--price-in", 2, "--price-out", 0) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
@@ -325,11 +293,6 @@ def test_a_restart_and_a_cut_are_told(file: Path, capsys: Any) -> None:
     assert "torn line: 10 bytes were removed" in capsys.readouterr().err
 
 
-def test_configurations_are_listed(capsys: Any) -> None:
-    assert _run("--list-configs") == 0
-    assert capsys.readouterr().out == "first: one\nsecond: two\n"
-
-
 @pytest.mark.usefixtures("told_at_once")
 def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -354,9 +317,10 @@ def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
     assert "asking" not in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_wrong_usage_ends_with_64(file: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    refchecker = ("--method", "refchecker", "--model", "openai:x")
+    for arguments, said in (
         ([], "FILE"),
         (["gone.jsonl"], "cannot read gone.jsonl"),
         (["FILE", "--method", "guess"], "expected one of"),
@@ -367,25 +331,14 @@ def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
         (["FILE", "--limit", "0"], "--limit"),
         (["FILE", "-o", "FILE"], "is the input itself"),
         (["FILE", "-o", "gone/found.jsonl"], "no folder gone"),
-    ],
-    ids=range(10),
-)
-def test_wrong_usage_ends_with_64(file: Path, capsys: Any, arguments: list[str], said: str) -> None:
-    assert _run(*[str(file) if one == "FILE" else one for one in arguments]) == 64
-    out, err = capsys.readouterr()
-    assert out == ""
-    plain = re.sub(r"[\s│]+", " ", err)
-    assert said in plain
-    assert "Traceback" not in err
-    assert not file.with_name("rows.scores.jsonl").exists()
-
-
-def test_refchecker_wants_references(
-    file: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    assert cli.run(["score", str(file), "--method", "refchecker", "--model", "openai:x"]) == 64
-    assert "line 1: it has nothing to check the answer against" in capsys.readouterr().err
+        (["FILE", *refchecker], "line 1: it has nothing to check the answer against"),
+    ):
+        assert _run(*[file if one == "FILE" else one for one in arguments]) == 64
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert said in re.sub(r"[\s│]+", " ", err)
+        assert "Traceback" not in err
+    assert [*file.parent.iterdir()] == [file]
 
 
 def test_text_from_the_file_cannot_steer_the_terminal(tmp_path: Path, capsys: Any) -> None:

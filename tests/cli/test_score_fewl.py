@@ -21,7 +21,7 @@ from support.openai_server import Answer, OpenAIServer, openai_server
 pytest.importorskip("chromadb")
 pytest.importorskip("rapidfuzz")
 
-QUESTIONS = 6
+QUESTIONS = 4
 CONFIGS = ("fewl", "fewl-mean-one", "multi", "single-penalty-js", "fewl-uniform-kl-random")
 
 
@@ -176,40 +176,27 @@ def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any)
     assert all("premise=reference" in formula for formula in told)
     assert _score(file, configs=("multi",)) == 64
     assert "premise" in capsys.readouterr().err
-    assert _score(file, "--restart", "--premise", "question", configs=("multi",)) == 64
-    assert "'answer' or 'reference'" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
+    for options, said in (
         (["--config", "fewl-tv"], "unknown config 'fewl-tv': did you mean fewl"),
         (["--similarity", "guess"], "unknown similarity 'guess'"),
         (["--model", "openai:x"], "has no effect with --method fewl"),
         (["--generator", "guess"], "unknown model 'guess'"),
         (["--reference-model", "openai:y"], "n_answers has no effect with several references"),
         (["--config", "fewl-ideal"], "line 1: a configuration with ideal weights needs a list"),
-    ],
-    ids=["config", "similarity", "model", "generator", "n_answers", "ideal"],
-)
-def test_wrong_usage(
-    file: Path, server: OpenAIServer, options: list[str], said: str, capsys: Any
-) -> None:
-    assert _score(file, *options, configs=()) == 64
-    assert said in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
-    assert server.requests == []
-
-
-def test_a_cluster_shares_no_folder(file: Path, server: OpenAIServer, capsys: Any) -> None:
-    assert _score(file, "--ray", "auto") == 64
-    assert "give its URL, --neighbors" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
-    assert not file.with_name("rows.scores.neighbors").exists()
-
-
-def test_a_row_without_a_question_is_refused(file: Path, server: OpenAIServer, capsys: Any) -> None:
+        (["--premise", "question"], "'answer' or 'reference'"),
+        (["--ray", "auto"], "give its URL, --neighbors"),  # A cluster shares no folder.
+    ):
+        assert _score(file, *options, configs=()) == 64
+        assert said in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    before = [*file.parent.iterdir()]
     file.write_text('{"answer": "a"}\n')
     assert _score(file) == 64
     assert "line 1: it has no question" in capsys.readouterr().err
+    assert server.requests == []
+    assert before == [file]
 
 
 def test_ideal_weights_read_labelled_answers(file: Path, server: OpenAIServer) -> None:
@@ -222,22 +209,16 @@ def test_ideal_weights_read_labelled_answers(file: Path, server: OpenAIServer) -
     assert evaluation["details"]["expertise"] is not None
 
 
-def test_references_that_answer_nothing_end_the_run(
+def test_references_that_answer_nothing_end_the_run_and_one_that_fails_once_is_asked_again(
     file: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer, capsys: Any
 ) -> None:
-    with openai_server(lambda request, number: Answer("wrong key", status=401)) as refusing:
+    with openai_server([Answer("wrong key", status=401)]) as refusing:
         monkeypatch.setenv("OPENAI_BASE_URL", refusing.url)
         assert _score(file) == 2
     said = re.sub(r"\s+", " ", capsys.readouterr().err)
     assert f"none of the {QUESTIONS} questions could be asked: the reference model" in said
     assert "wrong key" in said
     assert _findings(file) == {}
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    # The first store belongs to the model at the other address.
-    assert _score(file, "--neighbors-collection", "another", "--restart") == 0
-
-
-def test_a_question_that_one_time_fails_is_asked_again(file: Path, server: OpenAIServer) -> None:
     failed = []
 
     def script(request: dict[str, Any], number: int) -> Answer | str:
@@ -246,8 +227,9 @@ def test_a_question_that_one_time_fails_is_asked_again(file: Path, server: OpenA
             return Answer("wrong key", status=401)
         return _reply(request)
 
-    with openai_server(script) as flaky, pytest.MonkeyPatch.context() as patched:
-        patched.setenv("OPENAI_BASE_URL", flaky.url)
-        assert _score(file) == 0
+    with openai_server(script) as flaky:
+        monkeypatch.setenv("OPENAI_BASE_URL", flaky.url)
+        # The first store belongs to the model at the other address.
+        assert _score(file, "--neighbors-collection", "another", "--restart") == 0
     assert len(failed) == 1
     assert len(_findings(file)) == len(CONFIGS) * 2 * QUESTIONS

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -78,9 +78,9 @@ class PostgresServer:
             f"{where} -c max_connections=200 {quick}",
         )
 
-    def stop(self) -> None:
-        """Stop the server, even if clients are connected."""
-        self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", self._data)
+    def stop(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        """Stop the server, even if clients are connected; "immediate" leaves work for a start."""
+        self._run("pg_ctl", "stop", "-w", "-m", how, "-D", self._data)
 
     def make(self) -> None:
         """Create the folder with the server's data."""
@@ -140,7 +140,7 @@ def postgres_server(durable: bool = False) -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop()
+            server.stop("immediate")
 
 
 @pytest.fixture(scope="session")

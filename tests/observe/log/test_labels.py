@@ -41,18 +41,10 @@ def test_both_forms_say_the_same(
 @pytest.mark.parametrize(
     ("text", "labels"),
     [
-        (f"id,hallucinated\n{rows}", expected)
-        for rows, expected in (
-            ("a,true\nb,Yes\nc,1\n", {"a": True, "b": True, "c": True}),
-            ("a, FALSE \nb,no\nc,0\n", {"a": False, "b": False, "c": False}),
-            ("a,\nb,true\n", {"b": True}),  # A row without a label says nothing.
-        )
-    ]
-    + [
-        (
-            '{"id": 7, "hallucinated": 1}\n\n{"id": "8", "hallucinated": 0}\n',
-            {"7": True, "8": False},
-        ),
+        ("id,hallucinated\na,true\nb,Yes\nc,1\n", {"a": True, "b": True, "c": True}),
+        ("id,hallucinated\na, FALSE \nb,no\nc,0\n", {"a": False, "b": False, "c": False}),
+        ("id,hallucinated\na,\nb,true\n", {"b": True}),  # A row without a label says nothing.
+        ('{"id": 7, "hallucinated": 1}\n\n{"id": "8", "hallucinated": 0}', {"7": True, "8": False}),
         ('{"id": "a", "hallucinated": null}', {}),
         ("run,hallucinated\na,true\n", {"a": True}),
         ('{"run": "a", "hallucinated": false}', {"a": False}),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.observe import Record
@@ -37,6 +37,7 @@ from support.records import (
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(filters=some_filters(), last=st.one_of(st.none(), st.integers(0, 100)))
 def test_the_runs_are_those_that_plain_python_chooses(
     log: Log, filters: Filters, last: int | None
@@ -68,6 +69,7 @@ def test_arguments_that_are_no_text_match_nothing(log: Log) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(filters=some_filters(), most=st.integers(1, 100))
 def test_the_worst_are_those_that_failed_and_then_the_lowest_scores(
     log: Log, filters: Filters, most: int

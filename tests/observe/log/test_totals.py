@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur import Usage
@@ -45,6 +45,7 @@ def _same(one: Usage, other: Usage) -> bool:
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(filters=some_filters(), by=st.frozensets(st.sampled_from(["evaluator", "model", "day"])))
 def test_the_totals_are_those_that_plain_python_counts(
     log: Log, filters: Filters, by: frozenset[By]

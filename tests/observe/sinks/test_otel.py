@@ -174,7 +174,7 @@ def test_metrics_add_up_and_hold_no_text_and_no_id(pipeline: Pipeline) -> None:
         for kind, tokens in kinds.items()
     }
     assert pipeline.counted("demur.runs") == {
-        frozenset({("demur.verdict", "passed"), model}): 1,
+        frozenset({("demur.verdict", "scored"), model}): 1,
         frozenset({("demur.verdict", "failed"), model}): 1,
         frozenset({("demur.verdict", "passed"), ("demur.outcome", "recovered")}): 1,
     }

@@ -131,6 +131,7 @@ def test_another_file_in_its_place_is_an_error(path: Path) -> None:
 # --- Kills and full disks ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @posix
 def test_a_file_that_may_not_grow_keeps_what_was_written(path: Path) -> None:
     def fill() -> None:
