@@ -96,20 +96,6 @@ def test_ibuprofen_is_aggregated_to_one_label(
     assert (found.label, found.passed, found.score) == (label, passed, 1 / 7)
 
 
-def test_by_sentences_ibuprofens_side_effects_are_one_claim_and_its_worst_part_counts() -> None:
-    """Show a limit of sentences: one with three side effects hides the one that is true.
-
-    The source has triplets only.
-    """
-    found = ibuprofen(claims="sentences")
-    assert [claim.label for claim in found.claims] == [
-        ClaimLabel.NEUTRAL,
-        ClaimLabel.NEUTRAL,
-        ClaimLabel.CONTRADICTION,
-    ]
-    assert (found.label, found.score) == (ClaimLabel.CONTRADICTION, 0)
-
-
 # --- RefChecker: Andre Weiss ---------------------------------------------------------------------
 
 

@@ -122,19 +122,6 @@ def test_after_the_last_round_the_verdict_is_asked_for(rounds: int) -> None:
     assert talk(cast.examiner.requests[-1])[-2:] == ["ai", "human"]
 
 
-def test_what_is_neither_yes_nor_a_question_ends_it() -> None:
-    cast = Cast(more=["I have heard enough."])
-    found = cast.judge().invoke({"answer": ANSWER})
-    assert found.label == "factual"
-    assert found.details["rounds"] == 1
-
-
-def test_a_question_without_its_mark_is_asked_as_it_stands() -> None:
-    cast = Cast(examination=["Name the maker."])
-    cast.judge().invoke({"answer": ANSWER})
-    assert isolated("inquiry", cast.examinee.requests[0]) == "Name the maker."
-
-
 def test_a_verdict_that_cannot_be_read_is_asked_for_once_more() -> None:
     cast = Cast(conclusion=["It depends.", "Incorrect"])
     found = cast.judge().invoke({"answer": ANSWER})

@@ -48,12 +48,6 @@ def test_a_list_of_three_costs_four_calls_and_then_none() -> None:
     assert given.invoke(OTHER).usage.calls == 0
 
 
-def test_the_first_reference_writes_the_pairs_unless_another_does() -> None:
-    models = [model(reference=HIGH), model(reference=LOW)]
-    fewl(models).invoke(SAMPLE)
-    assert [sorted(one.stages) for one in models] == [["pairs", "reference"], ["reference"]]
-
-
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_all_calls_about_a_new_question_run_side_by_side(mode: str) -> None:
     together = threading.Barrier(4)
@@ -75,13 +69,6 @@ def test_pairs_are_not_asked_for_where_they_decide_nothing(weighting: str) -> No
     assert asked.stages == ["reference"]
     assert found.details["pairs_dropped"] == {}
     assert found.details["warnings"] == []
-
-
-def test_a_known_question_is_asked_for_pairs_only() -> None:
-    kept, asked = store(), model()
-    fewl(asked, weighting="uniform", neighbors=kept).invoke(SAMPLE)
-    fewl(asked, neighbors=kept).invoke(SAMPLE)
-    assert asked.stages == ["reference", "pairs"]
 
 
 def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:

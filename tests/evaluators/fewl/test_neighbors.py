@@ -148,15 +148,6 @@ def test_paraphrases_and_the_question_itself_are_no_neighbours(store: NeighborSt
     assert store.nearest("1 0 | q", 1, 0.8) == found[:1]
 
 
-def test_a_thin_store_gives_what_there_is(store: NeighborStore) -> None:
-    for find in (store.nearest, store.random):
-        assert find("1 0 | q", 25, 0.8) == []
-    fill(store, ["0 1 | only"])
-    for find in (store.nearest, store.random):
-        assert names(find("1 0 | q", 25, 0.8)) == ["0 1 | only"]
-        assert find("0 1 | only", 25, 1.0) == []
-
-
 def test_many_at_once_are_as_one_by_one(store: NeighborStore) -> None:
     questions = [f"{at % 7} {at % 11 - 5} | {at}" for at in range(1, 30)]
     fill(store, questions)

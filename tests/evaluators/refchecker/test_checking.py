@@ -118,17 +118,3 @@ def test_a_lone_claim_without_a_label_is_asked_for_once_more(
     ((found,),) = drive(checker(chat, prompt)(asked, WINDOWS, None), {}, None)[0]
     assert found.label is label
     assert len(chat.requests) == requests
-
-
-def test_only_the_claims_without_a_label_are_asked_for_once_more() -> None:
-    slips = {"claim 2": ["Hm.", "Neutral"]}
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        left = slips.get(isolated("claim", messages))
-        return left.pop(0) if left else "Entailment"
-
-    chat = ScriptedModel(script=script)
-    asked = [AskedClaim(claim, claim) for claim in ("claim 1", "claim 2", "claim 3")]
-    (found,), _ = drive(per_claim(chat, PER_CLAIM)(asked, WINDOWS, None), {}, None)
-    assert [one.label for one in found] == [E, N, E]
-    assert len(chat.requests) == 4

@@ -287,12 +287,6 @@ def test_the_local_model_is_kept_to_the_form_and_to_a_length(claims: Any) -> Non
     assert not second.keys() & {"max_tokens", "extra_body"}
 
 
-def test_the_same_triplet_300_times_is_one_claim() -> None:
-    model = scripted('("Oslo", "is the capital of", "Norway")\n' * 300, joint="1. Entailment")
-    sample = Sample(answer="Oslo is the capital of Norway.", contexts=["Oslo."])
-    assert len(check(model, sample).claims) == 1
-
-
 def test_an_echo_of_the_prompts_example_is_dropped_and_said() -> None:
     echo = '("Ilse Korn", "made", "the clock")'
     found = check(scripted(f"{echo}\n{TWO}", joint=labels(E, E)))

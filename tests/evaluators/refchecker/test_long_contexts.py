@@ -35,7 +35,7 @@ def padding(length: int) -> list[str]:
 
 
 PADDING = padding(LENGTH)
-CASES = [answer for answer in STATING if not answer.supported and answer.contexts][::12]
+CASES = [answer for answer in STATING if not answer.supported and answer.contexts][::6]
 
 
 @pytest.mark.slow

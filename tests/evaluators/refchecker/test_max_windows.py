@@ -247,17 +247,6 @@ def test_added_documents_are_read_in_windows_of_their_own_and_nothing_else_is_re
     assert second.claims[2].evidence[0].context == 0
 
 
-def test_a_claim_that_lost_a_document_of_its_windows_is_read_anew() -> None:
-    model = ScriptedModel(script=judge)
-    options = {"checker": "joint", "window_tokens": 400}
-    contexts = [*LIBRARY[:3], f"{document(7, 600)} {CLAIM}"]
-    with within_scope(Scope()):
-        first = check(model, Sample(answer=CLAIM, contexts=contexts), **options)
-        second = check(model, Sample(answer=CLAIM, contexts=LIBRARY[:3]), **options)
-    assert (first.label, second.label) == ("Entailment", "Neutral")
-    assert second.details["known"] == 0
-
-
 def test_documents_that_no_longer_fit_leave_what_was_read_whole_as_it_was() -> None:
     model = ScriptedModel(script=judge)
     options = {"checker": "joint", "window_tokens": 1000}

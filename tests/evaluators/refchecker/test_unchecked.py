@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal
 
 import pytest
+from allpairspy import AllPairs
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
@@ -33,7 +34,7 @@ FORMS: tuple[Form, ...] = ("triplets", "statements")
 DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
 """The extractors that report no claims for an answer that states nothing."""
 EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
-SOME = [STATING[at * len(STATING) // 30] for at in range(30)]
+SOME = [STATING[at * len(STATING) // 20] for at in range(20)]
 
 
 def _said(text: str) -> str:
@@ -256,9 +257,11 @@ def _streamed(extractor: Extractor, one: Answer) -> str:
     return "".join(chunks)
 
 
+GUARDED = (_invoked, _streamed)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("guarded", [_invoked, _streamed])
-@pytest.mark.parametrize("how", EXTRACTORS)
+@pytest.mark.parametrize(("how", "form", "guarded"), [*AllPairs([EXTRACTORS, FORMS, GUARDED])])
 def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guarded) -> None:
     extractor = Extractor(how, form)
     silent = []
@@ -270,7 +273,7 @@ def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guard
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guarded", [_invoked, _streamed])
+@pytest.mark.parametrize("guarded", GUARDED)
 def test_a_guard_lets_out_what_the_judge_believes(form: Form, guarded: Guarded) -> None:
     extractor = Extractor(WHOLE, form)
     held = [one.id for one in SOME if guarded(extractor, one) != one.answer]

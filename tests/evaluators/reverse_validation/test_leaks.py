@@ -8,122 +8,64 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur.evaluators.reverse_validation.leaks import HIDDEN, mask, stands_in
+from demur.evaluators.reverse_validation.leaks import HIDDEN, mask
 
 HE = "He was born in a small town, where his father kept a shop."
 IT = "It was founded long ago and is known in all the country."
 
 MASKED = [
-    ("the name", "Ada Bell", IT, "Who knew Ada Bell best?", "Who knew [hidden] best?"),
-    ("another case", "Ada Bell", IT, "Where is ADA BELL buried?", "Where is [hidden] buried?"),
-    ("no diacritics", "Emperor Ōjin", IT, "When did Emperor Ojin rule?", "When did [hidden] rule?"),
-    ("diacritics", "Muhlegg", IT, "What did Mühlegg win?", "What did [hidden] win?"),
-    ("a possessive", "Hoy", IT, "What is Hoy's highest hill?", "What is [hidden]'s highest hill?"),
-    ("a plural", "Desmothoracid", IT, "Where do desmothoracids live?", "Where do [hidden] live?"),
-    ("no qualifier", "Metis (myth)", IT, "Metis was a Titaness.", "[hidden] was a Titaness."),
-    (
-        "an acronym in brackets",
-        "Big Research Programme (BRP)",
-        IT,
-        "What did BRP pay for?",
-        "What did [hidden] pay for?",
-    ),
-    (
-        "initials",
-        "Object Group Board",
-        IT,
-        "What does the OGB decide?",
-        "What does the [hidden] decide?",
-    ),
-    (
-        "no article",
-        "The Gold Pan",
-        IT,
-        "Who sang of Gold Pan first?",
-        "Who sang of [hidden] first?",
-    ),
-    ("a comma", "Otto, Count of Ulm", HE, "Otto ruled Ulm.", "[hidden] ruled Ulm."),
-    ("turned", "Smith, John", HE, "Where was John Smith born?", "Where was [hidden] born?"),
-    ("a family name", "Ada Bell", HE, "What did Bell invent?", "What did [hidden] invent?"),
-    ("a first name", "Ada Bell", HE, "What did Ada invent?", "What did [hidden] invent?"),
-    ("the last word", "Tower Bridge Fund", IT, "Fund of 1890", "[hidden] of 1890"),
-    ("items", "Ada Bell", HE, "1. Ada Bell\n2. Bell's house", "1. [hidden]\n2. [hidden]'s house"),
-    (
-        "a passage's acronym",
-        "Amber League",
-        f"The Amber League (AL) is small. {IT}",
-        "Who won the AL in 1990?",
-        "Who won the [hidden] in 1990?",
-    ),
-    (
-        "an abbreviation",
-        "Amber League",
-        f"Amber League (abbr. AMLE) is small. {IT}",
-        "Who won the AMLE?",
-        "Who won the [hidden]?",
-    ),
-    ("small letters", "Body mass index", IT, "What is a good BMI?", "What is a good [hidden]?"),
-    ("no hyphen", "North-East Wales", IT, "What is northeast Wales?", "What is [hidden]?"),
-    ("initials with dots", "J. R. Bell", HE, "What did J.R. Bell do?", "What did [hidden] do?"),
-    ("behind a title", "Ada Bell", HE, "Who met President Bell?", "Who met President [hidden]?"),
-    ("a foundation", "Ada Bell", HE, "Who runs the Bell Trust?", "Who runs the [hidden] Trust?"),
-    ("a house", "Ada Bell", HE, "Who opened Bells of Ulm?", "Who opened [hidden] of Ulm?"),
-    (
-        "what it is named after",
-        "Battle of Monte Lupo",
-        IT,
-        "What was near Monte Lupo and Lupo?",
-        "What was near [hidden] and [hidden]?",
-    ),
-    ("a bracket", "Ada Bell (born 1901)", HE, "Ada Bell (born 1901) ran", "[hidden] ran"),
-    ("a river", "Thames River", IT, "Where does the Thames rise?", "Where does the [hidden] rise?"),
-    ("Japanese", "東京塔", "東京塔は赤い。", "東京塔の高さは?", "[hidden]の高さは?"),
-]
-
-KEPT = [
-    ("another name", "Ada Bell", HE, "Who was Graham Bell's pupil?"),
-    ("a longer word", "Ann Lee", HE, "Who lived in Annapolis and was sleeping?"),
-    (
-        "an ordinary word",
-        "Ice Hockey League",
-        f"{IT} It plays in a league.",
-        "Which league has six teams?",
-    ),
-    ("a lone place", "Kingdom of Ulm", IT, "Who ruled Ulm?"),
-    ("a first word that is a place", "Warsaw Castle", IT, "What stands in Warsaw by the river?"),
-    ("a relative", "Anne de Ruiter", HE, "Whose father was Karel de Ruiter?"),
-    ("a relative's initials", "Ada Bell", HE, "Whose brother was Graham F. Bell?"),
-    ("a saint", "John Bell", HE, "Who led St. John's College?"),
-    ("a middle name", "Ada Israel Bell", HE, "Who lived in Israel?"),
-    ("a larger place", "North East Wales", IT, "Which part of Wales has coal?"),
-    ("a word before the last", "Just another Perl hacker", IT, "Who says it of Perl?"),
-    ("a small word", "Us (film)", IT, "Who told us of it?"),
-    ("another era", "ERA (baseball)", IT, "Who played in the golden era?"),
-    ("a strange acronym", "Amber League", f"The Amber League (XY) is. {IT}", "Who won the XY?"),
-    ("a title", "Pope Boniface V", HE, "Who was Pope from 619 to 625?"),
-    ("a number", "Alexander II", HE, "Who fought in World War II?"),
-    ("lower case", "Grace Rose", HE, "Who planted a rose with grace?"),
+    # The parts in braces name the entity.
+    ("Ada Bell", IT, "Who knew {Ada Bell} best?"),
+    ("Emperor Ōjin", IT, "When did {Emperor Ojin} rule?"),
+    ("Muhlegg", IT, "What did {Mühlegg} win?"),
+    ("Hoy", IT, "What is {Hoy}'s highest hill?"),
+    ("Desmothoracid", IT, "Where do {desmothoracids} live?"),
+    ("Metis (myth)", IT, "{Metis} was a Titaness."),
+    ("Big Research Programme (BRP)", IT, "What did {BRP} pay for?"),
+    ("The Gold Pan", IT, "Who sang of {Gold Pan} first?"),
+    ("Otto, Count of Ulm", HE, "{Otto} ruled Ulm."),
+    ("Smith, John", HE, "Where was {John Smith} born?"),
+    ("Ada Bell", HE, "What did {Bell} invent?"),
+    ("Ada Bell", HE, "What did {Ada} invent?"),
+    ("Tower Bridge Fund", IT, "{Fund} of 1890"),
+    ("Ada Bell", HE, "1. {Ada Bell}\n2. {Bell}'s house"),
+    ("Amber League", f"The Amber League (AL) is small. {IT}", "Who won the {AL} in 1990?"),
+    ("Amber League", f"Amber League (abbr. AMLE) is small. {IT}", "Who won the {AMLE}?"),
+    ("Body mass index", IT, "What is a good {BMI}?"),
+    ("North-East Wales", IT, "What is {northeast Wales}?"),
+    ("J. R. Bell", HE, "What did {J.R. Bell} do?"),
+    ("Ada Bell", HE, "Who met President {Bell}?"),
+    ("Ada Bell", HE, "Who opened {Bells} of Ulm?"),
+    ("Battle of Monte Lupo", IT, "What was near {Monte Lupo} and {Lupo}?"),
+    ("Ada Bell (born 1901)", HE, "{Ada Bell (born 1901)} ran"),
+    ("Thames River", IT, "Where does the {Thames} rise?"),
+    ("東京塔", "東京塔は赤い。", "{東京塔}の高さは?"),
+    # Other names, and words that only sound like it, stay.
+    ("Ada Bell", HE, "Who was Graham Bell's pupil?"),
+    ("Ann Lee", HE, "Who lived in Annapolis and was sleeping?"),
+    ("Ice Hockey League", f"{IT} It plays in a league.", "Which league has six teams?"),
+    ("Kingdom of Ulm", IT, "Who ruled Ulm?"),
+    ("Warsaw Castle", IT, "What stands in Warsaw by the river?"),
+    ("Anne de Ruiter", HE, "Whose father was Karel de Ruiter?"),
+    ("Ada Bell", HE, "Whose brother was Graham F. Bell?"),
+    ("John Bell", HE, "Who led St. John's College?"),
+    ("Ada Israel Bell", HE, "Who lived in Israel?"),
+    ("North East Wales", IT, "Which part of Wales has coal?"),
+    ("Just another Perl hacker", IT, "Who says it of Perl?"),
+    ("Us (film)", IT, "Who told us of it?"),
+    ("ERA (baseball)", IT, "Who played in the golden era?"),
+    ("Amber League", f"The Amber League (XY) is. {IT}", "Who won the XY?"),
+    ("Pope Boniface V", HE, "Who was Pope from 619 to 625?"),
+    ("Alexander II", HE, "Who fought in World War II?"),
+    ("Grace Rose", HE, "Who planted a rose with grace?"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("entity", "passage", "query", "expected"),
-    [case[1:] for case in MASKED],
-    ids=[case[0] for case in MASKED],
-)
-def test_a_name_is_masked(entity: str, passage: str, query: str, expected: str) -> None:
-    found = mask(query, entity, passage)
-    assert found.text == expected
-    assert len(found.leaks) == expected.count(HIDDEN)
-    assert all(leak in query for leak in found.leaks)
-
-
-@pytest.mark.parametrize(
-    ("entity", "passage", "query"), [case[1:] for case in KEPT], ids=[case[0] for case in KEPT]
-)
-def test_what_is_no_name_stays(entity: str, passage: str, query: str) -> None:
-    found = mask(query, entity, passage)
-    assert (found.text, found.leaks) == (query, ())
+@pytest.mark.parametrize(("entity", "passage", "marked"), MASKED)
+def test_names_are_masked_and_all_else_stays(entity: str, passage: str, marked: str) -> None:
+    found = mask(re.sub("[{}]", "", marked), entity, passage)
+    assert found.text == re.sub(r"\{[^}]+\}", HIDDEN, marked)
+    assert len(found.leaks) == marked.count("{")
 
 
 @pytest.mark.parametrize(
@@ -137,14 +79,6 @@ def test_what_is_no_name_stays(entity: str, passage: str, query: str) -> None:
 )
 def test_a_query_without_the_name_may_say_nothing(query: str, says: bool) -> None:
     assert mask(query, "Hoy", IT).says_something is says
-
-
-def test_whether_a_name_stands_in_a_text() -> None:
-    assert stands_in("John Smith", "Who was Smith, John?")
-    assert stands_in("The Émile", "emile was there")
-    assert not stands_in("John Smith", "Who was John?")
-    assert not stands_in("The", "the")
-    assert not stands_in("?!", "what?!")
 
 
 NAMES = st.lists(st.text("abcdefgé", min_size=2, max_size=6), min_size=1, max_size=3).map(

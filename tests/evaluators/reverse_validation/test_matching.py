@@ -17,7 +17,6 @@ from demur.evaluators.reverse_validation.matching import (
     wikibio_name,
     with_share,
 )
-from demur.prompting import isolate
 
 ANYTHING = st.text(max_size=80)
 NAME = st.from_regex(r"[A-Z][a-z]{4,9}( [A-Z][a-z]{3,9}){0,2}", fullmatch=True)
@@ -124,13 +123,6 @@ def test_wikibio_name_wants_two_thirds_of_the_pieces(entity: str, reply: str, sa
     assert "pieces" in decision.reason
 
 
-def test_normalized_tells_what_it_took_for_the_name() -> None:
-    assert normalized("Emperor Ōjin", "It is Ojin.").reason == (
-        'The reply names Emperor Ōjin, as "Ojin".'
-    )
-    assert not normalized("Ann", "Annapolis").same
-
-
 @pytest.mark.parametrize(
     ("reply", "same"),
     [
@@ -204,12 +196,6 @@ def test_a_reply_that_knows_no_name_gives_none_whatever_the_entity_is_called(
 def test_yes_and_no_are_read_and_nothing_else_is(reply: str, same: bool | None) -> None:
     found = same_entity(reply)
     assert (found and found.same) is same
-
-
-def test_tags_that_a_model_repeats_do_not_hide_what_it_says() -> None:
-    found = same_entity(isolate("reply", "Yes."))
-    assert found is not None
-    assert found.same
 
 
 @given(st.text())
