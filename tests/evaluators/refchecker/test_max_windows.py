@@ -126,6 +126,7 @@ class _Encoder:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torch")
 @pytest.mark.parametrize(("most", "pairs"), [(None, 4), (2, 2)])
 def test_a_cross_encoder_reads_so_many_passages_of_each_claim(most: int | None, pairs: int) -> None:
     pytest.importorskip("torch")

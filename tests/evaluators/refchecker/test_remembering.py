@@ -217,6 +217,8 @@ class _Encoder:
         return [[0.9 if at == row else 0.05 for at in range(3)] for row in rows]
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("torch")
 def test_a_cross_encoder_is_given_only_pairs_that_are_new() -> None:
     pytest.importorskip("torch")
     encoder = _Encoder()

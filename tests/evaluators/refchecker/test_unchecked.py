@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import pytest
@@ -138,12 +137,20 @@ def _hidden(extractor: Extractor, one: Answer, until: int | None = None) -> tupl
     return tuple(said for said in ended if said not in extractor.given)
 
 
-@cache
 def _judged(how: str, form: Form) -> tuple[Judged, ...]:
-    """Judge all answers, or a third of them, once for all tests."""
+    """Judge all answers, or a third of them."""
     extractor = Extractor(how, form)
     judged = ANSWERS if how in ("no claims", "half a list", WHOLE) else ANSWERS[::3]
     return tuple(Judged(one, extractor.judge(one), _hidden(extractor, one)) for one in judged)
+
+
+def _silent(judged: Sequence[Judged]) -> list[str]:
+    """Return the answers that were let through although a statement of theirs was not checked."""
+    return [each.one.id for each in judged if each.hidden and let_through(each.found)]
+
+
+def _misplaced(judged: Sequence[Judged]) -> list[str]:
+    return [each.one.id for each in judged if each.misplaced]
 
 
 @pytest.fixture(params=FORMS)
@@ -164,15 +171,13 @@ def test_the_suite_holds_enough_answers_of_every_kind() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", EXTRACTORS)
-def test_no_answer_that_states_something_is_let_through_unchecked(how: str, form: Form) -> None:
-    silent = [each.one.id for each in _judged(how, form) if each.hidden and let_through(each.found)]
-    assert silent == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", EXTRACTORS)
-def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: Form) -> None:
-    found = {each.one.id: each.found for each in _judged(how, form) if not each.one.states}
+def test_what_is_stated_is_let_through_only_when_checked_and_what_states_nothing_is_no_claim(
+    how: str, form: Form
+) -> None:
+    judged = _judged(how, form)
+    assert _silent(judged) == []
+    assert _misplaced(judged) == []
+    found = {each.one.id: each.found for each in judged if not each.one.states}
     wrong = [
         key
         for key, one in found.items()
@@ -184,15 +189,11 @@ def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: 
 
 @pytest.mark.slow
 def test_a_whole_list_that_the_judge_believes_passes(form: Form) -> None:
-    stating = [each for each in _judged(WHOLE, form) if each.one.states]
+    judged = _judged(WHOLE, form)
+    assert _misplaced(judged) == []
+    stating = [each for each in judged if each.one.states]
     wrong = [each.one.id for each in stating if each.found.passed is not True]
     assert len(wrong) <= len(stating) // 20, wrong
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [*EXTRACTORS, WHOLE])
-def test_every_claim_stands_at_a_place_in_the_answer(how: str, form: Form) -> None:
-    assert [each.one.id for each in _judged(how, form) if each.misplaced] == []
 
 
 # --- Without an extractor ------------------------------------------------------------------------
@@ -204,28 +205,16 @@ def _denying(stage: str, messages: Sequence[BaseMessage]) -> str:
     return "\n".join(f"{number}. Neutral" for number in dict.fromkeys(numbers)) or "Neutral"
 
 
-@cache
-def _by_sentences() -> tuple[Judged, ...]:
-    checker = RefChecker(ScriptedModel(script=_denying), claims="sentences")
-    return tuple(Judged(one, checker.invoke(one.sample), one.statements) for one in ANSWERS)
-
-
+@pytest.mark.smoke
 @pytest.mark.slow
-def test_a_judge_of_sentences_that_denies_all_lets_nothing_through() -> None:
-    silent = [
-        each.one.id for each in _by_sentences() if each.one.states and let_through(each.found)
-    ]
-    assert silent == []
-
-
-def test_sentences_that_state_nothing_are_not_judged() -> None:
-    empty = [each for each in _by_sentences() if not each.one.states]
+def test_a_judge_of_sentences_that_denies_all_lets_nothing_through_that_states_something() -> None:
+    checker = RefChecker(ScriptedModel(script=_denying), claims="sentences")
+    judged = [Judged(one, checker.invoke(one.sample), one.statements) for one in ANSWERS]
+    assert _silent([each for each in judged if each.one.states]) == []
+    assert _misplaced(judged) == []
+    empty = [each for each in judged if not each.one.states]
     wrong = [each.one.id for each in empty if each.found.label != "Abstain"]
     assert len(wrong) <= 5, wrong
-
-
-def test_every_sentence_stands_at_a_place_in_the_answer() -> None:
-    assert [each.one.id for each in _by_sentences() if each.misplaced] == []
 
 
 # --- Through a guard -----------------------------------------------------------------------------

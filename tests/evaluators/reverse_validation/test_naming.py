@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.evaluators.reverse_validation.naming import named_in
@@ -137,6 +137,7 @@ NAME = st.lists(WORD, min_size=2, max_size=4).map(" ".join)
 ANYTHING = st.text(max_size=60)
 
 
+@settings(max_examples=20)
 @given(NAME, ANYTHING, ANYTHING)
 def test_a_name_of_several_words_is_found_in_any_text_around_it(
     name: str, before: str, after: str
@@ -144,6 +145,7 @@ def test_a_name_of_several_words_is_found_in_any_text_around_it(
     assert named_in(name, f"{before}\n{name}\n{after}")
 
 
+@settings(max_examples=20)
 @given(NAME, st.sampled_from(["\u0301", "\u0308", "\u0327", "\u030c"]), st.integers(0, 40))
 def test_diacritics_do_not_count_composed_or_not(name: str, mark: str, at: int) -> None:
     at = at % len(name) + 1
@@ -169,6 +171,7 @@ def test_any_text_is_looked_through_and_what_is_found_is_told(entity: str, text:
         assert found is None or found.strip()
 
 
+@settings(max_examples=20)
 @given(
     NAME, st.sampled_from(["not", "never", "rather than", "unlike"]), st.sampled_from(["", "the "])
 )
@@ -177,6 +180,7 @@ def test_a_name_behind_a_denial_is_not_named(name: str, denial: str, article: st
     assert named_in(name, f"It is {denial} Skye. It is {article}{name}.")
 
 
+@settings(max_examples=20)
 @given(
     NAME,
     st.sampled_from(["does not meet", "isn't it", "fails", "is wrong", ", but it does not match"]),
