@@ -69,15 +69,16 @@ def query_engine(*answers: str, k: int = 2, **options: Any) -> Any:
 
 def judge() -> RefChecker:
     """Return a judge that labels a claim by whether its numbers are in the reference."""
-    return RefChecker(ScriptedModel(script=_labels))
+    return RefChecker(ScriptedModel(script=labels))
 
 
 def sentence_judge() -> RefChecker:
     """Return such a judge with sentences as claims, so that the evidence has exact places."""
-    return RefChecker(ScriptedModel(script=_labels), claims="sentences")
+    return RefChecker(ScriptedModel(script=labels), claims="sentences")
 
 
-def _labels(stage: str, messages: Sequence[BaseMessage]) -> str:
+def labels(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Reply as a judge that labels a claim by whether its numbers are in the reference."""
     return application("unused")({"messages": [{"content": str(messages[-1].content)}]}, 0)
 
 

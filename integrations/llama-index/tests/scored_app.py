@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -17,7 +16,6 @@ from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEng
 from llama_index.core.question_gen import LLMQuestionGenerator
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
-from pydantic import PrivateAttr
 
 from fake_llm import ScriptedLLM
 from guarded_app import build, query_engine, speaker
@@ -26,7 +24,6 @@ from support.handlers import Records
 from support.rag import RIGHT
 
 SPEECH = "Good. The Amber Tower is 84 metres tall."
-CHAT_MODES = ("context", "condense_question", "condense_plus_context", "simple")
 
 
 @contextmanager
@@ -55,18 +52,6 @@ def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHand
 def settled(handler: ScoreEventHandler) -> bool:
     """Return whether everything is recorded, and no state of any run is kept."""
     return handler.flush(30) and not handler.counts.waiting and not handler._open
-
-
-class Heard(BaseEventHandler):
-    """Keep every event."""
-
-    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
-
-    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        self._events.append(event)
-
-    def of(self, *kinds: type[BaseEvent]) -> list[Any]:
-        return [one for one in self._events if isinstance(one, kinds)]
 
 
 class Angry(BaseEventHandler):
@@ -118,9 +103,3 @@ def sub_questions(use_async: bool) -> SubQuestionQueryEngine:
         use_async=use_async,
         verbose=False,
     )
-
-
-def history(engine: BaseChatEngine) -> list[tuple[str, str]]:
-    """Return the conversation as pairs of role and text."""
-    said: list[ChatMessage] = engine.chat_history
-    return [(one.role.value, one.content or "") for one in said]

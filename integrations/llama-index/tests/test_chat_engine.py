@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from llama_index.embeddings.langchain import LangchainEmbedding
 from pydantic_core import to_json
 
 from demur import (
-    Annotate,
     AnswerRejected,
     Block,
     Budget,
@@ -31,7 +28,6 @@ from demur import (
 )
 from demur.guard import REFUSAL, Feedback
 from guarded_app import (
-    SILENT,
     assert_cited,
     build,
     finds,
@@ -39,16 +35,18 @@ from guarded_app import (
     llm_of,
     prompts,
     sentence_judge,
-    silent_judge,
     speaker,
 )
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings
+from support.waiting import until, wait
 
 CALLS = ["chat", "achat", "stream_chat", "astream_chat"]
 KINDS = ["context", "condense_question", "condense_plus_context"]
+PAIRS = [*zip([*KINDS, "context"], CALLS, strict=True)]
+BOTH = pytest.mark.parametrize("call", ["chat", "astream_chat"])
 THANKS = "You are welcome."
 
 
@@ -80,8 +78,7 @@ def told(chat: BaseChatEngine) -> list[str | None]:
     return [message.content for message in chat.chat_history]
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "call"), PAIRS)
 def test_a_good_answer(kind: str, call: str) -> None:
     chat = GuardedChatEngine(engine(kind, RIGHT), judge())
     response = say(call, chat)
@@ -95,8 +92,8 @@ def test_a_good_answer(kind: str, call: str) -> None:
     assert told(chat) == [QUESTION, RIGHT]
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.smoke
+@pytest.mark.parametrize(("kind", "call"), PAIRS)
 def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) -> None:
     inner = engine(kind, WRONG)
     model: Any = llm_of(inner)
@@ -135,7 +132,7 @@ def test_no_answer_passes(call: str) -> None:
     assert trace_of(response).attempts[0].answer == WRONG
 
 
-@pytest.mark.parametrize("call", CALLS)
+@BOTH
 def test_a_call_that_raises_leaves_no_trace_in_the_conversation(call: str) -> None:
     inner = engine("context", RIGHT, WRONG, WRONG, RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail=Block(), budget=Budget(attempts=1))
@@ -149,7 +146,7 @@ def test_a_call_that_raises_leaves_no_trace_in_the_conversation(call: str) -> No
     assert told(first) == []
 
 
-@pytest.mark.parametrize("call", CALLS)
+@BOTH
 def test_a_history_that_is_given(call: str) -> None:
     inner = engine("context", WRONG, RIGHT, RIGHT)
     given = [
@@ -165,7 +162,7 @@ def test_a_history_that_is_given(call: str) -> None:
     assert told(chat) == [QUESTION, RIGHT]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@BOTH
 def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
     inner = engine("context", WRONG, RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail=Retrieve(finds(FACTS[3])))
@@ -177,14 +174,13 @@ def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
     assert told(chat) == [QUESTION, RIGHT]
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_feedback_of_ones_own(call: str) -> None:
+def test_feedback_of_ones_own() -> None:
     inner = engine("context", WRONG, RIGHT)
 
     def again(message: str, feedback: Feedback) -> str:
         return f"{message} You said: {feedback.answer}"
 
-    say(call, GuardedChatEngine(inner, judge(), on_fail=Regenerate(again)))
+    say("chat", GuardedChatEngine(inner, judge(), on_fail=Regenerate(again)))
     assert f"You said: {WRONG}" in prompts(llm_of(inner))[-1]
 
 
@@ -201,8 +197,8 @@ def test_by_sentences(call: str) -> None:
 TOLD, KNOWN = "My order is 4411.", "Your order is 4411."
 
 
+@BOTH
 @pytest.mark.parametrize("conversation", [True, False])
-@pytest.mark.parametrize("call", CALLS)
 def test_the_user_supports_an_answer_if_told_so(call: str, conversation: bool) -> None:
     inner = engine("context", RIGHT, KNOWN)
     chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
@@ -213,8 +209,7 @@ def test_the_user_supports_an_answer_if_told_so(call: str, conversation: bool) -
     assert ("user" in held) is conversation
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_the_assistant_supports_none(call: str) -> None:
+def test_the_assistant_supports_none() -> None:
     history = [
         ChatMessage(role=MessageRole.USER, content="What is my order?"),
         ChatMessage(role=MessageRole.ASSISTANT, content=KNOWN),
@@ -222,11 +217,10 @@ def test_the_assistant_supports_none(call: str) -> None:
     chat = GuardedChatEngine(
         engine("context", KNOWN), judge(), on_fail="abstain", conversation=True
     )
-    assert say(call, chat, "Again?", history).response == REFUSAL
+    assert say("chat", chat, "Again?", history).response == REFUSAL
 
 
-@pytest.mark.parametrize("conversation", [True, False])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "conversation"), [("chat", True), ("achat", False)])
 def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversation: bool) -> None:
     inner = engine("context", RIGHT, "Not at all.", RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
@@ -243,8 +237,7 @@ def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversa
 MARKED = "The Amber Tower is 84 metres tall [1]."
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "call"), PAIRS)
 def test_what_supports_an_answer_is_shown_and_part_of_the_conversation(
     kind: str, call: str
 ) -> None:
@@ -264,42 +257,24 @@ def test_what_supports_an_answer_is_shown_and_part_of_the_conversation(
     assert told(chat) == [QUESTION, MARKED, "Again?", MARKED]
 
 
-@pytest.mark.parametrize("form", ["footnotes", "links", "list"])
-@pytest.mark.parametrize("call", CALLS)
-def test_other_forms(call: str, form: Any) -> None:
-    chat = GuardedChatEngine(engine("context", RIGHT), sentence_judge(), on_pass=Cite(form))
-    response = say(call, chat)
-    assert {
-        "footnotes": f"{MARKED.replace('[', '[^')}\n\n[^1]: ",
-        "links": MARKED,  # The nodes have no address.
-        "list": RIGHT,
-    }[form] in response.response
-    assert_cited(response)
-    assert told(chat) == [QUESTION, response.response]
-    with pytest.raises(ValueError, match="is for LangChain's messages"):
-        GuardedChatEngine(Plain(), judge(), on_pass=Cite("blocks"))
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_the_users_words_are_cited_where_they_support_an_answer(call: str) -> None:
+def test_the_users_words_are_cited_where_they_support_an_answer() -> None:
     inner = engine("context", RIGHT, KNOWN, RIGHT)
     chat = GuardedChatEngine(
         inner, sentence_judge(), on_fail="abstain", on_pass=Cite(), conversation=True
     )
-    say(call, chat, TOLD)
-    response = say(call, chat, "What is my order?")
+    say("chat", chat, TOLD)
+    response = say("chat", chat, "What is my order?")
     (cited,) = response.metadata["demur"]["citations"]
     assert response.response == f"Your order is 4411 [{cited['number']}]."
     assert response.source_nodes[cited["number"] - 1].text == TOLD
     assert_cited(response)
     # Nodes of earlier answers are cited too, but the user's words are not kept as a node.
-    ferry = say(call, chat, "When does the ferry to the northern islands sail?")
+    ferry = say("chat", chat, "When does the ferry to the northern islands sail?")
     assert_cited(ferry)
     assert not any(node.text == TOLD for node in ferry.source_nodes)
 
 
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "streaming"), [("chat", "buffer"), ("astream_chat", "sentence")])
 def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: Any) -> None:
     said = f"{RIGHT} The house beside it has 999 rooms. The tower was opened in 1911."
     chat = GuardedChatEngine(
@@ -317,14 +292,6 @@ def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: A
     assert "999 rooms" not in str(response.sources)
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_best_effort_has_its_note(call: str) -> None:
-    chat = GuardedChatEngine(engine("context", WRONG), judge(), on_fail=Annotate())
-    response = say(call, chat)
-    assert response.response.startswith(f"{WRONG}\n\nNote: ")
-    assert told(chat)[1] == response.response
-
-
 def test_a_stream_that_is_left_is_forgotten() -> None:
     chat = GuardedChatEngine(engine("context", f"{RIGHT} It is old."), judge())
     stream: Any = chat.stream_chat(QUESTION).chat_stream
@@ -335,23 +302,13 @@ def test_a_stream_that_is_left_is_forgotten() -> None:
     assert told(chat) == ["And now?", f"{RIGHT} It is old."]
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_an_answer_that_states_nothing(call: str) -> None:
-    found = say(call, GuardedChatEngine(engine(KINDS[0], SILENT), silent_judge()))
-    assert (found.response, found.metadata["demur"]["outcome"]) == (SILENT, "nothing_to_check")
-    chat = GuardedChatEngine(engine(KINDS[0], SILENT), silent_judge(), on_abstain="fail")
-    refused = say(call, chat)
-    assert (refused.response, refused.metadata["demur"]["outcome"]) == (REFUSAL, "abstained")
-    assert told(chat) == [QUESTION, REFUSAL]
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "simple"])
+@pytest.mark.parametrize("kind", ["context", "simple"])
 def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) -> None:
     """Forget the unread answer, although LlamaIndex's engines remember it in their own thread."""
     inner = engine(kind, WRONG)
     chat = GuardedChatEngine(inner, judge(), on_error="open")
     unread: Any = chat.stream_chat(QUESTION)
-    _until(lambda: len(inner.chat_history) == 2)
+    until(lambda: len(inner.chat_history) == 2)
     assert told(chat) == []
     llm_of(inner).script = lambda *_: RIGHT
     chat.chat("And now?")
@@ -366,34 +323,26 @@ def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) ->
 def test_a_new_conversation_while_a_stream_is_open() -> None:
     inner = engine("context", WRONG)
     begun_anew = threading.Event()
-    llm_of(inner).script = lambda *_: begun_anew.wait(10) and WRONG
+    llm_of(inner).script = lambda *_: wait(begun_anew) or WRONG
     chat = GuardedChatEngine(inner, judge())
     unread: Any = chat.stream_chat(QUESTION)
     chat.reset()
     begun_anew.set()
-    _until(lambda: "97" in str(inner.chat_history))
+    until(lambda: "97" in str(inner.chat_history))
     assert told(chat) == []
     list(unread.response_gen)
     assert told(chat) == []
 
 
-def _until(so: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if so():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came about")
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_a_memory_that_cannot_be_listed(call: str) -> None:
+def test_a_memory_that_cannot_be_listed() -> None:
     memory = VectorMemory.from_defaults(embed_model=LangchainEmbedding(WordEmbeddings()))
     with pytest.raises(DemurError, match="conversation cannot be read"):
-        say(call, GuardedChatEngine(engine("context", RIGHT, memory=memory), judge()))
+        say("chat", GuardedChatEngine(engine("context", RIGHT, memory=memory), judge()))
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", ["context", "condense_question"])
+@pytest.mark.parametrize(
+    ("kind", "call"), [("context", "stream_chat"), ("condense_question", "achat")]
+)
 def test_nothing_that_is_written_down_tells_what_was_rejected(kind: str, call: str) -> None:
     response = say(call, GuardedChatEngine(engine(kind, WRONG), judge()))
     told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
@@ -406,7 +355,7 @@ async def test_a_message_that_is_cancelled() -> None:
 
     async def never(sample: Any) -> Evaluation:
         entered.set()
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()  # It does not come.
         raise AssertionError
 
     judging: list[Any] = [never]
@@ -451,8 +400,7 @@ async def test_an_engine_that_does_not_stream_is_remembered_at_once() -> None:
     assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]  # The answer was complete at once.
 
 
-@pytest.mark.parametrize("call", ["chat", "achat"])
-def test_a_condensing_engine_over_a_guarded_query_engine(call: str) -> None:
+def test_a_condensing_engine_over_a_guarded_query_engine() -> None:
     from llama_index.core.chat_engine import CondenseQuestionChatEngine
 
     llm = speaker(WRONG)
@@ -460,7 +408,7 @@ def test_a_condensing_engine_over_a_guarded_query_engine(call: str) -> None:
     chat = GuardedChatEngine(
         CondenseQuestionChatEngine.from_defaults(query_engine=guarded, llm=llm), judge()
     )
-    response = say(call, chat)
+    response = say("chat", chat)
     assert response.response == REFUSAL
     assert response.metadata["demur"]["outcome"] == "abstained"
     assert len(trace_of(response).attempts) == 1  # The refusal of the inner engine is not judged.
@@ -501,7 +449,7 @@ class Plain(BaseChatEngine):
         return self._told
 
 
-@pytest.mark.parametrize("call", CALLS)
+@BOTH
 def test_an_engine_of_ones_own(call: str) -> None:
     chat = GuardedChatEngine(Plain(WRONG, RIGHT), judge())
     response = say(call, chat)
@@ -510,33 +458,15 @@ def test_an_engine_of_ones_own(call: str) -> None:
     assert told(chat) == [QUESTION, RIGHT]
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_what_is_no_response(call: str) -> None:
+def test_what_is_no_response() -> None:
     chat = Plain()
-    for one in CALLS:
-        setattr(chat, one, _text if one in ("chat", "stream_chat") else _atext)
+    chat.chat = _text  # type: ignore[method-assign]
     with pytest.raises(DemurError, match="returned a str, expected one of LlamaIndex's responses"):
-        say(call, GuardedChatEngine(chat, judge()))
+        say("chat", GuardedChatEngine(chat, judge()))
 
 
 def _text(message: str, chat_history: Any = None) -> Any:
     return RIGHT
-
-
-async def _atext(message: str, chat_history: Any = None) -> Any:
-    return RIGHT
-
-
-def test_in_a_running_loop() -> None:
-    chat = GuardedChatEngine(engine("context", WRONG, RIGHT), judge())
-
-    async def notebook() -> Any:
-        return chat.chat(QUESTION), list(chat.stream_chat("And now?").response_gen)
-
-    response, pieces = asyncio.run(notebook())
-    assert response.response == RIGHT
-    assert "".join(pieces) == RIGHT
-    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]
 
 
 def test_wrong_arguments() -> None:

@@ -92,10 +92,9 @@ def cited(engine: BaseQueryEngine, *evaluators: Any, form: Any = "numbers", **op
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("mode", MODES)
-def test_each_form_in_a_response(mode: str, form: Any) -> None:
+def test_each_form_in_a_response(form: Any) -> None:
     held = nodes_of(FACTS[0], metadata={"url": "https://x.example/a b", "title": "Guide"})
-    response = ask(mode, cited(says(RIGHT, nodes=held), form=form))
+    response = ask("sync", cited(says(RIGHT, nodes=held), form=form))
     address = "https://x.example/a"  # One with a space does not count.
     text = {
         "numbers": "The Amber Tower is 84 metres tall [1].",
@@ -105,7 +104,7 @@ def test_each_form_in_a_response(mode: str, form: Any) -> None:
     }
     assert response.response == text[form]
     held = nodes_of(FACTS[0], metadata={"url": address, "title": "Guide"})
-    linked = ask(mode, cited(says(RIGHT, nodes=held), form="links"))
+    linked = ask("sync", cited(says(RIGHT, nodes=held), form="links"))
     assert linked.response == f"The Amber Tower is 84 metres tall [[1]]({address})."
     (one,) = response.metadata["demur"]["citations"]
     assert (one["number"], one["title"], one["url"]) == (1, "Guide", None)
@@ -121,18 +120,13 @@ def test_content_blocks_are_refused_with_what_to_use() -> None:
         GuardedQueryEngine(query_engine(RIGHT), sentence_judge(), on_pass="numbers")  # type: ignore[arg-type]  # what is refused
 
 
-def test_without_it_nothing_is_marked() -> None:
-    response: Any = GuardedQueryEngine(query_engine(RIGHT), sentence_judge()).query(QUESTION)
-    assert response.response == RIGHT
-    assert response.metadata["demur"]["citations"] == []
-    assert not any("demur" in node.metadata for node in response.source_nodes)
-
-
-def test_what_does_not_pass_cites_nothing() -> None:
-    response: Any = cited(query_engine(WRONG), on_fail="abstain").query(QUESTION)
-    assert response.response == REFUSAL
-    assert response.metadata["demur"]["citations"] == []
-    assert not any("demur" in node.metadata for node in response.source_nodes)
+def test_without_it_nothing_is_marked_and_what_does_not_pass_cites_nothing() -> None:
+    plain: Any = GuardedQueryEngine(query_engine(RIGHT), sentence_judge()).query(QUESTION)
+    refused: Any = cited(query_engine(WRONG), on_fail="abstain").query(QUESTION)
+    assert (plain.response, refused.response) == (RIGHT, REFUSAL)
+    for response in (plain, refused):
+        assert response.metadata["demur"]["citations"] == []
+        assert not any("demur" in node.metadata for node in response.source_nodes)
 
 
 # --- Numbers and spans ---------------------------------------------------------------------------
@@ -158,31 +152,10 @@ def test_a_mark_is_the_number_of_a_source_node(mode: str) -> None:
     assert FACTS[0][found[0]["doc_start"] : found[0]["doc_end"]] == found[0]["quote"]
 
 
-def test_spans_are_those_of_a_nodes_own_text() -> None:
-    """Ignore the metadata that LlamaIndex shows a model before the text."""
-    held = nodes_of(f" \n{FACTS[0]}\n", metadata={"title": "Lund, 84 pages"}, start_char_idx=50)
-    response = cited(says(RIGHT, nodes=held)).query(QUESTION)
-    assert_cited(response)
-    (one,) = response.metadata["demur"]["citations"]
-    assert (one["node_start"], one["doc_start"]) == (2, 52)
-
-
-def test_a_quote_of_a_nodes_metadata_has_no_place_in_its_text() -> None:
-    held = nodes_of("A guide.", metadata={"height": "84 metres"})
-    response = cited(says(RIGHT, nodes=held)).query(QUESTION)
-    (one,) = response.metadata["demur"]["citations"]
-    assert "84 metres" in one["quote"]
-    assert one["node_start"] is one["doc_start"] is None
-    assert response.source_nodes[0].metadata["demur"]["quotes"] == [
-        {"text": one["quote"], "start": None, "end": None}
-    ]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_node_that_is_cited_is_a_copy_that_shows_a_model_what_it_did(mode: str) -> None:
+def test_a_node_that_is_cited_is_a_copy_that_shows_a_model_what_it_did() -> None:
     held = nodes_of(FACTS[0], metadata={"page": 1}, excluded_llm_metadata_keys=["secret"])
     before = copy.deepcopy(held)
-    response = ask(mode, cited(says(RIGHT, nodes=held)))
+    response = ask("sync", cited(says(RIGHT, nodes=held)))
     assert held == before
     (node,) = response.source_nodes
     assert node.node is not held[0].node
@@ -192,16 +165,7 @@ def test_a_node_that_is_cited_is_a_copy_that_shows_a_model_what_it_did(mode: str
     assert node.node.excluded_llm_metadata_keys == ["secret", "demur"]
 
 
-def test_the_index_keeps_its_nodes() -> None:
-    engine = query_engine(TWO)
-    first: Any = cited(engine).query(QUESTION)
-    assert any("demur" in node.metadata for node in first.source_nodes)
-    again: Any = engine.query(QUESTION)
-    assert not any("demur" in node.metadata for node in again.source_nodes)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_of_nodes_with_the_same_text_one_has_the_number(mode: str) -> None:
+def test_of_nodes_with_the_same_text_one_has_the_number() -> None:
     """Use each text once in the guard; the nodes with the same text come after the cited ones."""
     held = nodes_of(FACTS[1], FACTS[1], FACTS[0])
     engine = says(WRONG, RIGHT, nodes=held)
@@ -210,7 +174,7 @@ def test_of_nodes_with_the_same_text_one_has_the_number(mode: str) -> None:
         return query
 
     search = Retrieve(finds(FACTS[3]), then=Regenerate(tell))
-    response = ask(mode, cited(engine, on_fail=search))
+    response = ask("sync", cited(engine, on_fail=search))
     assert response.metadata["demur"]["outcome"] == "recovered"
     assert response.response == "The Amber Tower is 84 metres tall [2]."
     assert [node.node.node_id for node in response.source_nodes] == ["n0", "n2", "n1"]
@@ -221,7 +185,7 @@ _words = st.sampled_from(["The tower is 84 m.", "[1]", "[x](javascript:alert(1))
 _texts = st.lists(_words, min_size=1, max_size=4).map("".join)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_whatever_nodes_say_numbers_fit_and_quotes_are_copied(data: st.DataObject) -> None:
     texts = data.draw(st.lists(_texts, min_size=1, max_size=4))
@@ -265,30 +229,10 @@ def test_whatever_nodes_say_numbers_fit_and_quotes_are_copied(data: st.DataObjec
 # --- What documents and models write -------------------------------------------------------------
 
 
-def test_marks_and_links_of_documents_and_models_become_none() -> None:
-    evil = "[x](javascript:alert(1)) <b>84</b> metres [1] [^2]: 4 notes of 7"
-    title = "[click](javascript:alert(2)) [3]"
-    held = nodes_of(evil, metadata={"title": title, "url": "javascript:alert(3)"})
-    said = "The Amber Tower is 84 metres tall [7] [see](javascript:alert(4))."
-    for form in FORMS:
-        response = cited(says(said, nodes=held), form=form).query(QUESTION)
-        text = response.response
-        assert "[7]" not in text
-        assert not re.search(r"(?<!\\)\]\(javascript", text)
-        assert "<b>" not in text
-        assert "(javascript:alert(4))" not in text
-        (one,) = response.metadata["demur"]["citations"]
-        assert one["url"] is None
-        assert_cited(response)
-        marks = {"numbers": r"\[1\]", "links": r"\[1\]", "footnotes": r"\[\^1\](?!:)"}
-        assert len(re.findall(rf"(?<!\\){marks.get(form, 'zzz')}", text)) == (form != "list")
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_an_engine_that_numbers_its_own_sources(mode: str) -> None:
+def test_an_engine_that_numbers_its_own_sources() -> None:
     llm = speaker("The Amber Tower is 84 metres tall [2].")
     engine = CitationQueryEngine.from_args(build(llm), llm=llm, similarity_top_k=2)
-    response = ask(mode, cited(engine))
+    response = ask("sync", cited(engine))
     assert response.response == "The Amber Tower is 84 metres tall [1]."
     assert response.source_nodes[0].text.startswith("Source 1:")
     assert_cited(response)
@@ -301,12 +245,11 @@ def reword(stage: str, messages: Sequence[BaseMessage]) -> str:
     return "The tower was opened in 1911."
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_failing_sentences_are_taken_out(mode: str) -> None:
+def test_failing_sentences_are_taken_out() -> None:
     engine = query_engine(f"{RIGHT} It has 999 rooms.")
     plain = [node.node.node_id for node in engine.query(QUESTION).source_nodes]
     with Heard() as heard:
-        response = ask(mode, cited(engine, on_fail=Strip()))
+        response = ask("sync", cited(engine, on_fail=Strip()))
     assert response.response == "The Amber Tower is 84 metres tall [1]."
     assert response.metadata["demur"]["outcome"] == "trimmed"
     assert [one.origin for one in trace_of(response).attempts] == ["chain", "edit"]
@@ -316,36 +259,23 @@ def test_failing_sentences_are_taken_out(mode: str) -> None:
     assert "999 rooms" not in json.dumps(response.metadata)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_an_llm_of_llama_index_rewords_what_is_left(mode: str) -> None:
+def test_an_llm_of_llama_index_rewords_what_is_left() -> None:
     said = f"{RIGHT} The house beside it has 999 rooms. It was opened in 1911."
     llm = ScriptedLLM(script=reword)
     engine = query_engine(said)
-    response = ask(mode, GuardedQueryEngine(engine, sentence_judge(), on_fail=Strip(llm)))
+    response = ask("sync", GuardedQueryEngine(engine, sentence_judge(), on_fail=Strip(llm)))
     assert response.response == f"{RIGHT} The tower was opened in 1911."
     assert response.metadata["demur"]["outcome"] == "trimmed"
     assert len(llm.requests) == 1
-    unchanged = ask(mode, GuardedQueryEngine(query_engine(said), sentence_judge(), on_fail=Strip()))
-    assert unchanged.response == RIGHT
     with pytest.raises(TypeError, match="expected a LlamaIndex LLM"):
         GuardedQueryEngine(engine, sentence_judge(), on_fail=Strip(7))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_repaired_answer_cites_what_its_model_was_shown(mode: str) -> None:
-    policy = {"any": Retrieve(finds(FACTS[0]), then=Repair(speaker(RIGHT)))}
-    response = ask(mode, cited(says(WRONG, nodes=nodes_of(FACTS[3])), on_fail=policy))
-    assert response.response == "The Amber Tower is 84 metres tall [2]."
-    assert [node.text for node in response.source_nodes] == [FACTS[3], FACTS[0]]
-    assert_cited(response)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_what_is_left_of_a_repaired_answer_too(mode: str) -> None:
+def test_what_is_left_of_a_repaired_answer_cites_what_its_model_was_shown() -> None:
     model = speaker(f"{RIGHT} It has 999 rooms.")
     search = Retrieve(finds(FACTS[0]), then=Repair(model))
     policy = {"contradiction": Strip(), "any": search}
-    response = ask(mode, cited(says(WRONG, nodes=nodes_of(FACTS[3])), on_fail=policy))
+    response = ask("sync", cited(says(WRONG, nodes=nodes_of(FACTS[3])), on_fail=policy))
     assert [one.origin for one in trace_of(response).attempts] == ["chain", "repair", "edit"]
     assert response.response == "The Amber Tower is 84 metres tall [2]."
     assert [node.text for node in response.source_nodes] == [FACTS[3], FACTS[0]]
@@ -357,11 +287,9 @@ class Tower(BaseModel):
     rooms: int | None = None
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_structured_answer_stays_as_it_is(mode: str, form: Any) -> None:
+def test_a_structured_answer_stays_as_it_is() -> None:
     engine = Said(script=lambda _: PydanticResponse(Tower(metres=84), nodes_of(FACTS[0])))
-    response = ask(mode, cited(engine, form=form))
+    response = ask("async", cited(engine))
     assert isinstance(response, PydanticResponse)
     assert response.response == Tower(metres=84)
     assert response.metadata is not None
@@ -370,10 +298,9 @@ def test_a_structured_answer_stays_as_it_is(mode: str, form: Any) -> None:
     assert_cited(response)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_value_of_a_structured_answer_is_taken_out(mode: str) -> None:
+def test_a_value_of_a_structured_answer_is_taken_out() -> None:
     given = PydanticResponse(Tower(metres=84, rooms=999), nodes_of(FACTS[0]))
-    response = ask(mode, cited(Said(script=lambda _: given), on_fail=Strip()))
+    response = ask("sync", cited(Said(script=lambda _: given), on_fail=Strip()))
     assert isinstance(response, PydanticResponse)
     assert response.response == Tower(metres=84)
     assert response.metadata is not None
@@ -383,9 +310,14 @@ def test_a_value_of_a_structured_answer_is_taken_out(mode: str) -> None:
 # --- Streams -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "streaming", "form"),
+    [
+        ("sync", "buffer", "numbers"),
+        ("async", "sentence", "footnotes"),
+        ("sync", "sentence", "links"),
+    ],
+)
 def test_a_stream_comes_to_what_a_query_gives(mode: str, streaming: Any, form: Any) -> None:
     plain: Any = cited(query_engine(TWO), form=form).query(QUESTION)
     engine = query_engine(TWO, streaming=True)
@@ -399,8 +331,10 @@ def test_a_stream_comes_to_what_a_query_gives(mode: str, streaming: Any, form: A
     assert_cited(response)
 
 
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("mode", MODES)
+WAYS = pytest.mark.parametrize(("mode", "streaming"), [("sync", "sentence"), ("async", "buffer")])
+
+
+@WAYS
 def test_the_response_of_a_stream_has_the_text_that_holds(mode: str, streaming: Any) -> None:
     guarded = cited(query_engine(TWO, streaming=True), streaming=streaming)
     marked = "The Amber Tower is 84 metres tall [1]. It was opened in 1911 [2]."
@@ -419,8 +353,7 @@ def test_the_response_of_a_stream_has_the_text_that_holds(mode: str, streaming: 
     assert_cited(response)
 
 
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("mode", MODES)
+@WAYS
 def test_a_stream_without_the_sentences_that_fail(mode: str, streaming: Any) -> None:
     said = f"{RIGHT} The house beside it has 999 rooms. The tower was opened in 1911."
     engine = query_engine(said, streaming=True)
@@ -435,18 +368,17 @@ def test_a_stream_without_the_sentences_that_fail(mode: str, streaming: Any) -> 
 # --- Guards in engines ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_guard_around_keeps_the_numbers_of_the_one_inside_or_has_its_own(mode: str) -> None:
+def test_a_guard_around_keeps_the_numbers_of_the_one_inside_or_has_its_own() -> None:
     marked = "The Amber Tower is 84 metres tall [1]."
-    around = ask(mode, GuardedQueryEngine(cited(query_engine(RIGHT)), sentence_judge()))
+    around = ask("sync", GuardedQueryEngine(cited(query_engine(RIGHT)), sentence_judge()))
     assert around.response == marked
     assert [node.metadata["demur"]["number"] for node in around.source_nodes[:1]] == [1]
-    again = ask(mode, cited(cited(query_engine(RIGHT))))
+    again = ask("sync", cited(cited(query_engine(RIGHT))))
     assert again.response == marked
     assert_cited(again)
     assert not any("demur" in one.metadata for one in trace_of(again).attempts[0].contexts)
     refused = ask(
-        mode,
+        "sync",
         GuardedQueryEngine(
             cited(query_engine(RIGHT)), lambda sample: "97" in sample.answer, on_fail="abstain"
         ),
@@ -512,10 +444,9 @@ def test_a_response_with_citations_can_be_copied_pickled_and_written_down() -> N
         assert TextNode.from_json(node.node.to_json()).metadata == node.metadata
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_events_and_handlers_are_told(mode: str) -> None:
+def test_events_and_handlers_are_told() -> None:
     with listening(echo) as (handler, records), Heard() as heard:
-        response = ask(mode, cited(query_engine(TWO)))
+        response = ask("sync", cited(query_engine(TWO)))
         assert settled(handler)
     (ended,) = heard.of(OutcomeEvent)
     told = [(one["number"], one["quote"]) for one in response.metadata["demur"]["citations"]]

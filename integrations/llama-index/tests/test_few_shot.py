@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import pickle
@@ -14,16 +13,14 @@ import pytest
 from langchain_core.prompts import FewShotPromptTemplate
 from langchain_core.prompts import PromptTemplate as LangChainPromptTemplate
 from llama_index.core import ChatPromptTemplate, PromptTemplate
-from llama_index.core.llms import LLM, MessageRole
+from llama_index.core.llms import MessageRole
 from llama_index.core.prompts import RichPromptTemplate, SelectorPromptTemplate
 from llama_index.core.prompts.base import BasePromptTemplate
-from llama_index.core.prompts.prompt_utils import get_empty_prompt_txt
 from llama_index.core.response_synthesizers import ResponseMode
 
 from demur import DemurError, ExampleStore, FEWLExampleSelector
 from guarded_app import build, prompts, speaker
 from llama_index.evaluation.demur.few_shot import FEWLExamples
-from support.exemplars import contrary, scorer
 from support.rag import QUESTION, RIGHT
 from support.vectors import Told
 
@@ -128,11 +125,8 @@ def test_no_example_is_an_error_or_nothing(store: ExampleStore) -> None:
     assert none(query_str=ASKED) == ""
 
 
-@pytest.mark.parametrize("options", [{}, {"k": 3}, {"diversity": 0.5}, {"score_weight": 0.7}])
-def test_the_same_examples_as_langchains_prompts_have(
-    store: ExampleStore, options: dict[str, Any]
-) -> None:
-    selector = FEWLExampleSelector(store, question_key="question", **options)
+def test_the_same_examples_as_langchains_prompts_have(store: ExampleStore) -> None:
+    selector = FEWLExampleSelector(store, question_key="question", k=3, diversity=0.5)
     theirs = FewShotPromptTemplate(
         example_selector=selector,
         example_prompt=LangChainPromptTemplate.from_template(
@@ -146,7 +140,7 @@ def test_the_same_examples_as_langchains_prompts_have(
         function_mappings={"examples": FEWLExamples(selector)},
     ).format(query_str=ASKED)
     assert ours == theirs
-    assert ours.count("Answer") == len(selector.select_examples({"question": ASKED}))
+    assert ours.count("Answer") == 3
 
 
 # --- In LlamaIndex's prompts ----------------------------------------------------------------------
@@ -165,28 +159,26 @@ def test_every_kind_of_prompt_holds_them(store: ExampleStore, made: Made) -> Non
 
 
 @pytest.mark.parametrize("made", TEMPLATES)
-@pytest.mark.parametrize("trap", TRAPS)
-def test_an_answers_text_stays_what_it_is(made: Made, trap: str) -> None:
-    prompt = made(FEWLExamples(holding(trap), example_template="{question} {answer}|end"))
-    expected = f"1 0.1 | past? {trap}|end"
-    again = prompt.partial_format(query_str=ASKED).partial_format(context_str="{examples}")
-    assert expected in again.format()
-    messages = again.format_messages()
-    roles = [one.role for one in messages]
-    assert roles in ([MessageRole.USER], [MessageRole.SYSTEM, MessageRole.USER])
-    assert messages[0].content is not None
-    assert expected in messages[0].content
+def test_an_answers_text_stays_what_it_is(made: Made) -> None:
+    for trap in TRAPS:
+        prompt = made(FEWLExamples(holding(trap), example_template="{question} {answer}|end"))
+        expected = f"1 0.1 | past? {trap}|end"
+        again = prompt.partial_format(query_str=ASKED).partial_format(context_str="{examples}")
+        assert expected in again.format()
+        messages = again.format_messages()
+        roles = [one.role for one in messages]
+        assert roles in ([MessageRole.USER], [MessageRole.SYSTEM, MessageRole.USER])
+        assert messages[0].content is not None
+        assert expected in messages[0].content
 
 
-@pytest.mark.parametrize("made", TEMPLATES)
-@pytest.mark.parametrize(
-    "variables", [{}, {"query_str": None}, {"query_str": " \n"}, {"query": "x"}]
-)
+@pytest.mark.parametrize("variables", [{}, {"query_str": None}, {"query_str": " \n"}])
 def test_a_prompt_without_its_question_says_so(
-    store: ExampleStore, made: Made, variables: dict[str, Any]
+    store: ExampleStore, variables: dict[str, Any]
 ) -> None:
-    with pytest.raises(ValueError, match=r"variable 'query_str', got .*question_key"):
-        made(FEWLExamples(store)).format(context_str="c", **variables)
+    for made in TEMPLATES:
+        with pytest.raises(ValueError, match=r"variable 'query_str', got .*question_key"):
+            made(FEWLExamples(store)).format(context_str="c", **variables)
 
 
 # --- In engines -----------------------------------------------------------------------------------
@@ -212,14 +204,11 @@ async def test_a_query_engine_shows_them(made: Made) -> None:
     assert all(QUESTION in text for text in shown)
 
 
-MODES = [
-    *(ResponseMode.REFINE, ResponseMode.COMPACT, ResponseMode.SIMPLE_SUMMARIZE),
-    *(ResponseMode.TREE_SUMMARIZE, ResponseMode.ACCUMULATE, ResponseMode.COMPACT_ACCUMULATE),
-]
+MODES = [ResponseMode.REFINE, ResponseMode.TREE_SUMMARIZE, ResponseMode.COMPACT_ACCUMULATE]
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_every_mode_of_answering_shows_them(mode: ResponseMode) -> None:
+async def test_modes_of_answering_show_them(mode: ResponseMode) -> None:
     llm = speaker(RIGHT)
     template = plain(few_shot())
     engine = build(llm).as_query_engine(
@@ -238,22 +227,6 @@ async def test_every_mode_of_answering_shows_them(mode: ResponseMode) -> None:
     assert all(EXAMPLE in text for text in prompts(llm))
 
 
-@pytest.mark.parametrize("made", [plain, chat, rich_text])
-def test_a_prompt_is_measured_with_them(store: ExampleStore, made: Made) -> None:
-    """Write examples for empty variables too, by which LlamaIndex measures a prompt's length."""
-    examples = FEWLExamples(store)
-    measured = len(get_empty_prompt_txt(made(examples)))
-    bare = len(get_empty_prompt_txt(made(FEWLExamples(FEWLExampleSelector(store, k=1)))))
-    written = len(examples(query_str=ASKED))
-    assert measured - bare == pytest.approx(written * 4 / 5, abs=8)
-
-
-async def test_apredict_shows_them() -> None:
-    llm: LLM = speaker(RIGHT)
-    assert await llm.apredict(plain(few_shot()), query_str=QUESTION, context_str="c") == RIGHT
-    assert EXAMPLE in prompts(llm)[0]  # type: ignore[arg-type]  # a ScriptedLLM
-
-
 def test_a_context_chat_engine_shows_them() -> None:
     llm = speaker(RIGHT)
     engine = build(llm).as_chat_engine(
@@ -267,15 +240,13 @@ def test_a_context_chat_engine_shows_them() -> None:
     assert EXAMPLE in prompts(llm)[0]
 
 
-def test_prompts_are_got_and_updated_with_them(tmp_path: Path) -> None:
+def test_prompts_are_got_and_updated_with_them() -> None:
     """Share the store, because `get_prompts` makes deep copies, and a store cannot be copied."""
     llm = speaker(RIGHT)
     engine = build(llm).as_query_engine(llm=llm, text_qa_template=plain(few_shot()))
     key = "response_synthesizer:text_qa_template"
-    got = engine.get_prompts()[key]
-    assert EXAMPLE in got.format(query_str=QUESTION, context_str="c")
     other = build(llm).as_query_engine(llm=llm)
-    other.update_prompts({key: got})
+    other.update_prompts({key: engine.get_prompts()[key]})
     other.query(QUESTION)
     assert EXAMPLE in prompts(llm)[-1]
 
@@ -283,82 +254,42 @@ def test_prompts_are_got_and_updated_with_them(tmp_path: Path) -> None:
 # --- As a value -----------------------------------------------------------------------------------
 
 
-def test_copies_are_itself(store: ExampleStore) -> None:
+def test_examples_are_a_value(store: ExampleStore) -> None:
     examples = FEWLExamples(store)
-    assert copy.copy(examples) is copy.deepcopy(examples) is examples
-    copied = copy.deepcopy(plain(examples))
-    assert copied.function_mappings == {"examples": examples}
+    assert copy.deepcopy(plain(examples)).function_mappings == {"examples": examples}
     assert examples == FEWLExamples(store) != FEWLExamples(store, separator="\n")
     assert hash(examples) == hash(FEWLExamples(store))
+    # Handlers that log LlamaIndex's events write prompts as JSON.
+    for made in TEMPLATES[:3]:
+        written = json.loads(made(examples).model_dump_json())
+        assert written["function_mappings"] == {
+            "examples": "llama_index.evaluation.demur.few_shot.FEWLExamples"
+        }
 
 
-@pytest.mark.parametrize("made", [plain, chat, rich])
-def test_a_prompt_is_pickled_where_its_store_can_be(tmp_path: Path, made: Made) -> None:
+def test_a_prompt_is_pickled_where_its_store_can_be(tmp_path: Path) -> None:
     kept = ExampleStore(tmp_path / "store", embedding=Told())
     kept.add("1 0.1 | past?", ["{yes}"], [1.0])
-    prompt = made(FEWLExamples(FEWLExampleSelector(kept, k=2), separator="\n"))
-    again = pickle.loads(pickle.dumps(prompt))
     asked = {"query_str": ASKED, "context_str": "c"}
-    assert again.format(**asked) == prompt.format(**asked)
-    in_memory = made(FEWLExamples(holding("yes")))
+    for made in TEMPLATES[:3]:
+        prompt = made(FEWLExamples(FEWLExampleSelector(kept, k=2), separator="\n"))
+        assert pickle.loads(pickle.dumps(prompt)).format(**asked) == prompt.format(**asked)
     with pytest.raises(TypeError, match="Give it a folder"):
-        pickle.dumps(in_memory)
-
-
-@pytest.mark.parametrize("made", [plain, chat, rich])
-def test_a_prompt_is_written_as_json(store: ExampleStore, made: Made) -> None:
-    """Write prompts as JSON, as handlers do that log LlamaIndex's events."""
-    written = json.loads(made(FEWLExamples(store)).model_dump_json())
-    assert written["function_mappings"] == {
-        "examples": "llama_index.evaluation.demur.few_shot.FEWLExamples"
-    }
-
-
-async def test_many_at_once(store: ExampleStore) -> None:
-    prompt = plain(FEWLExamples(store))
-    asked = [f"1 {at / 10} | new {at}?" for at in range(20)]
-
-    def fill(question: str) -> str:
-        return prompt.format(query_str=question, context_str="c")
-
-    together = await asyncio.gather(*(asyncio.to_thread(fill, one) for one in asked))
-    assert together == [fill(one) for one in asked]
-    assert len(set(together)) == 20
+        pickle.dumps(plain(FEWLExamples(holding("yes"))))
 
 
 # --- Bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "source", [None, "exemplars", [], lambda **_: "x"], ids=["None", "text", "list", "function"]
-)
-def test_what_is_no_source_is_refused(source: Any) -> None:
+def test_wrong_arguments_are_refused(store: ExampleStore) -> None:
+    wrong: Any = "exemplars"
     with pytest.raises(TypeError, match="expected a FEWLExampleSelector or an ExampleStore, got"):
-        FEWLExamples(source)
-
-
-@pytest.mark.parametrize("name", ["question_key", "example_template", "separator"])
-def test_what_is_no_text_is_refused(store: ExampleStore, name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name}: expected text, got int"):
-        FEWLExamples(store, **{name: 3})  # type: ignore[arg-type]  # what is wrong
-
-
-@pytest.mark.parametrize("template", ["{question}", "{answer}", "", "{question} {answer} {why}"])
-def test_another_template_is_refused(store: ExampleStore, template: str) -> None:
-    with pytest.raises(ValueError, match=r"needs \{question\} and \{answer\}, and no other"):
-        FEWLExamples(store, example_template=template)
-
-
-def test_a_selector_that_escapes_braces_is_refused(store: ExampleStore) -> None:
+        FEWLExamples(wrong)
+    number: Any = 3
+    with pytest.raises(TypeError, match="separator: expected text, got int"):
+        FEWLExamples(store, separator=number)
+    for template in ("{question}", "", "{question} {answer} {why}"):
+        with pytest.raises(ValueError, match=r"needs \{question\} and \{answer\}, and no other"):
+            FEWLExamples(store, example_template=template)
     with pytest.raises(ValueError, match="braces doubled: leave it off"):
         FEWLExamples(FEWLExampleSelector(store, escape_braces=True))
-
-
-def test_another_scorers_store_says_so_through_the_prompt(tmp_path: Path) -> None:
-    made = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    made.add("1 0.1 | past?", ["0.5 it is"])
-    made.close()
-    with pytest.raises(DemurError, match="rescore"):
-        plain(
-            FEWLExamples(ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary)))
-        ).format(query_str=ASKED, context_str="c")

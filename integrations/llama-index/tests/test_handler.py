@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ from pydantic import BaseModel
 from demur import Annotate, Evaluation, Sample
 from demur.observe.log import open_log
 from demur.observe.log import records as logged
-from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
-from guarded_app import build, judge, query_engine, speaker
+from fake_llm import EndpointLLM, ScriptedLLM
+from guarded_app import build, judge, query_engine
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from llama_index.evaluation.demur.handler import ScoreEventHandler
@@ -96,15 +95,6 @@ def test_an_endpoint_tells_the_model_and_the_reply() -> None:
     assert record.attempts[0].usage.output_tokens == len(SPEECH.split())
 
 
-def test_a_completion_inside_a_chat_is_one_call() -> None:
-    llm = ScriptedCompletions(script=lambda *_: SPEECH)
-    with listening(echo) as (handler, records):
-        build(llm).as_query_engine(llm=llm).query(QUESTION)
-        assert settled(handler)
-    usage = records.one.attempts[0].usage
-    assert (usage.calls, usage.output_tokens) == (1, len(SPEECH.split()))
-
-
 def test_evaluators_of_every_kind_side_by_side() -> None:
     llm = ScriptedLLM(script=lambda *_: "YES")
     evaluators = (RefCheckerEvaluator(llm=judge().model), FaithfulnessEvaluator(llm=llm), echo)
@@ -117,6 +107,7 @@ def test_evaluators_of_every_kind_side_by_side() -> None:
     assert "refchecker" in {name.lower() for name in found}
 
 
+@pytest.mark.smoke
 def test_a_log_can_be_opened(tmp_path: Path) -> None:
     path = tmp_path / "scores.sqlite"
     handler = ScoreEventHandler(judge(), sink=path)
@@ -132,32 +123,22 @@ def test_a_log_can_be_opened(tmp_path: Path) -> None:
 # --- Which runs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_of_a_router_the_outermost_query(method: str) -> None:
+def test_of_a_router_the_outermost_query() -> None:
     with listening(echo) as (handler, records):
-        ask(routed(), method, QUESTION)
+        ask(routed(), "query", QUESTION)
         assert settled(handler)
     assert records.one.id == records.one.root
     assert records.one.contexts
     assert records.one.attempts[0].usage.calls == 2
 
 
-@pytest.mark.parametrize("use_async", [False, True])
-@pytest.mark.parametrize("method", ["query", "aquery"])
+@pytest.mark.parametrize(("method", "use_async"), [("query", True), ("aquery", False)])
 def test_of_sub_questions_the_outermost_query(method: str, use_async: bool) -> None:
     with listening(echo) as (handler, records):
         ask(sub_questions(use_async), method, QUESTION)
         assert settled(handler)
     assert records.one.answer == "Good, all of it."
     assert records.one.attempts[0].usage.calls == 4
-
-
-@pytest.mark.parametrize("use_async", [False, True])
-async def test_a_query_inside_a_running_loop(use_async: bool) -> None:
-    with listening(echo) as (handler, records):
-        sub_questions(use_async).query(QUESTION)
-        assert settled(handler)
-    assert records.one.answer == "Good, all of it."
 
 
 def test_tags_of_the_application() -> None:
@@ -172,22 +153,7 @@ def test_tags_of_the_application() -> None:
     assert records.one.metadata == {"shop": "north", "visit": 7}
 
 
-def test_handlers_that_sample_choose_the_same() -> None:
-    engine = query_engine(RIGHT)
-    with (
-        listening(echo, sample_rate=0.5) as (first, some),
-        listening(echo, sample_rate=0.5) as (second, same),
-        listening(echo) as (third, everything),
-    ):
-        for _ in range(40):
-            engine.query(QUESTION)
-        assert all(map(settled, (first, second, third)))
-    assert {one.id for one in some.all} == {one.id for one in same.all}
-    assert {one.id for one in some.all} < {one.id for one in everything.all}
-    assert first.counts.unsampled == 40 - len(some.all) > 0
-
-
-def test_a_hundred_at_once() -> None:
+def test_many_at_once() -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         return "Good: " + str(messages[-1].content).split("Query: ")[1].split("\n")[0]
 
@@ -195,12 +161,12 @@ def test_a_hundred_at_once() -> None:
     engine = build(llm).as_query_engine(llm=llm)
 
     async def ask_all() -> None:
-        await asyncio.gather(*(engine.aquery(f"number {at}") for at in range(100)))
+        await asyncio.gather(*(engine.aquery(f"number {at}") for at in range(30)))
 
     with listening(echo) as (handler, records):
         asyncio.run(ask_all())
         assert settled(handler)
-    assert {one.answer for one in records.all} == {f"Good: number {at}" for at in range(100)}
+    assert {one.answer for one in records.all} == {f"Good: number {at}" for at in range(30)}
     assert all(one.answer == f"Good: {one.question}" for one in records.all)
     assert {one.attempts[0].usage.calls for one in records.all} == {1}
 
@@ -250,17 +216,20 @@ def test_what_raises_raises_and_is_counted(method: str) -> None:
     assert records.one.answer == SPEECH
 
 
-def test_other_handlers_hear_as_before() -> None:
-    angry = Angry()
+@pytest.mark.parametrize("streaming", [False, True])
+def test_several_handlers_hear_what_they_would_alone(streaming: bool) -> None:
     with (
-        added(angry),
+        added(Angry()),
         listening(echo) as (first, some),
         listening(judge()) as (second, others),
     ):
-        assert str(query_engine(RIGHT).query(QUESTION)) == RIGHT
+        response: Any = query_engine(RIGHT, streaming=streaming).query(QUESTION)
+        assert str(response) == RIGHT
         assert settled(first)
         assert settled(second)
     assert some.one.id == others.one.id
+    assert some.one.answer == others.one.answer == RIGHT
+    assert some.one.attempts[0].usage.calls == others.one.attempts[0].usage.calls == 1
     assert some.one.evaluations != others.one.evaluations
 
 
@@ -273,41 +242,6 @@ def test_a_handler_that_is_added_twice_records_once() -> None:
         assert settled(handler)
     assert [one.answer for one in records.all] == [RIGHT, SPEECH]
     assert handler.counts.runs == 2
-
-
-def test_a_full_queue_drops_and_counts() -> None:
-    go_on = threading.Event()
-
-    def slow(sample: Sample) -> Evaluation:
-        go_on.wait(30)
-        return Evaluation(name="slow", score=1.0, passed=True)
-
-    engine = query_engine(RIGHT)
-    with listening(slow, max_queue=2, max_concurrency=1) as (handler, records):
-        for _ in range(10):
-            engine.query(QUESTION)
-        assert (handler.counts.dropped, handler.counts.waiting) == (7, 2)
-        go_on.set()
-        assert settled(handler)
-    assert len(records.all) == 3
-
-
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_a_full_queue_blocks_if_it_is_to(method: str) -> None:
-    engine = query_engine(RIGHT)
-    with listening(echo, max_queue=1, max_concurrency=1, on_full="block") as (handler, records):
-
-        async def ask_all() -> None:
-            await asyncio.gather(*(engine.aquery(QUESTION) for _ in range(20)))
-
-        if method == "aquery":
-            asyncio.run(ask_all())
-        else:
-            for _ in range(20):
-                engine.query(QUESTION)
-        assert settled(handler)
-    assert len(records.all) == 20
-    assert not handler.counts.dropped
 
 
 class Odd(BaseQueryEngine):
@@ -368,11 +302,10 @@ class Counting(RetrieverQueryEngine):
         return await super().aquery(str_or_query_bundle)
 
 
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_an_engine_that_overrides_query_and_calls_it(method: str) -> None:
+def test_an_engine_that_overrides_query_and_calls_it() -> None:
     plain = query_engine(SPEECH)
     with listening(echo) as (handler, records):
-        ask(Counting(plain.retriever, plain._response_synthesizer), method, QUESTION)
+        ask(Counting(plain.retriever, plain._response_synthesizer), "aquery", QUESTION)
         assert settled(handler)
     assert (records.one.answer, records.one.root) == (SPEECH, records.one.id)
 
@@ -434,40 +367,8 @@ def test_a_copy_is_the_handler_itself() -> None:
     assert handler.close(1)
 
 
-def test_a_handler_that_is_closed_takes_in_nothing_more() -> None:
-    records = Records()
-    handler = ScoreEventHandler(echo, sink=records)
-    assert handler.close(5)
-    with added(handler):
-        query_engine(RIGHT).query(QUESTION)
-    assert not records.all
-    assert handler.counts.dropped == 1
-
-
-@pytest.mark.parametrize(
-    ("evaluators", "options", "error", "message"),
-    [
-        ((RefCheckerEvaluator,), {}, TypeError, "expected an evaluator"),
-        ((7,), {}, TypeError, "expected an evaluator.*got an int"),
-        ((echo,), {"sample_rate": 1.5}, ValueError, "sample_rate must be in"),
-        ((echo,), {"max_queue": 0}, ValueError, "max_queue must be at least 1"),
-        ((echo,), {"on_full": "wait"}, ValueError, "on_full must be"),
-        ((echo,), {"redact": "shred"}, ValueError, "redact"),
-    ],
-)
-def test_what_it_does_not_take(
-    evaluators: tuple[Any, ...], options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        ScoreEventHandler(*evaluators, sink=Records(), **options)
-
-
-def test_it_is_one_of_llamaindexs_handlers() -> None:
-    handler = ScoreEventHandler(sink=Records())
-    assert handler.class_name() == "ScoreEventHandler"
-    with added(handler):
-        assert any(one is handler for one in get_dispatcher().event_handlers)
-        query_engine(RIGHT).query(QUESTION)  # Without an evaluator, only guards are recorded.
-    assert handler.flush(5)
-    assert handler.counts.recorded == 0
-    assert speaker(RIGHT).metadata.model_name == "scripted"
+def test_what_it_does_not_take() -> None:
+    with pytest.raises(TypeError, match=r"expected an evaluator.*got an int"):
+        ScoreEventHandler(7, sink=Records())  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ValueError, match="sample_rate must be in"):
+        ScoreEventHandler(echo, sink=Records(), sample_rate=1.5)

@@ -24,6 +24,7 @@ from guarded_app import build, query_engine
 from scored_app import SPEECH, listening, settled
 from support.handlers import echo
 from support.rag import FACTS
+from support.waiting import auntil
 
 QUESTION = "How tall is the Amber Tower?"
 WORDS = SPEECH.split()
@@ -61,7 +62,7 @@ def test_a_stream_is_scored_when_it_was_read() -> None:
     with listening(echo) as (handler, records):
         response = engine.query(QUESTION)
         first = next(response.response_gen)
-        assert handler.flush(5)
+        assert handler.flush(30)
         assert not records.all
         assert [first, *response.response_gen] == [*engine.query(QUESTION).response_gen]
         assert settled(handler)
@@ -105,16 +106,6 @@ async def test_every_way_to_read_an_asynchronous_stream(
     assert (record.attempts[0].usage.calls, record.model) == (1, "scripted")
 
 
-def test_several_handlers_follow_one_stream() -> None:
-    with listening(echo) as (first, some), listening(echo) as (second, others):
-        response = query_engine(SPEECH, streaming=True).query(QUESTION)
-        assert "".join(response.response_gen) == SPEECH
-        assert settled(first)
-        assert settled(second)
-    assert some.one.answer == others.one.answer == SPEECH
-    assert some.one.attempts[0].usage.calls == others.one.attempts[0].usage.calls == 1
-
-
 def test_a_stream_that_is_left() -> None:
     engine = query_engine(SPEECH, streaming=True)
     with listening(echo) as (handler, records):
@@ -134,7 +125,6 @@ def test_a_stream_that_is_left() -> None:
     assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)
 
 
-@pytest.mark.slow
 async def test_an_asynchronous_stream_that_is_left() -> None:
     engine = query_engine(SPEECH, streaming=True)
     with listening(echo) as (handler, records):
@@ -148,10 +138,12 @@ async def test_an_asynchronous_stream_that_is_left() -> None:
             break
         unread = await engine.aquery(QUESTION)
         del begun, unread
-        gc.collect()
-        await asyncio.sleep(0.01)  # The loop closes what is garbage.
-        gc.collect()
-        await asyncio.sleep(0.01)
+
+        def unanswered() -> int:
+            gc.collect()  # The loop closes what is garbage.
+            return handler.counts.unanswered
+
+        await auntil(lambda: unanswered() == 2)
         assert settled(handler)
     assert not records.all
     # The unread stream was never begun, so it does not count.
@@ -214,22 +206,6 @@ def test_a_structured_stream_is_its_last_object(method: str) -> None:
         assert settled(handler)
     assert found == [Partial(), Partial(metres=8), Partial(metres=84)]
     assert records.one.answer == '{"metres":84}'
-
-
-class Unreadable(BaseModel):
-    thing: Any = None
-
-
-def test_a_stream_that_cannot_be_read_is_its_reader_s_as_ever() -> None:
-    class Odd(Structured):
-        def _query(self, query_bundle: QueryBundle) -> Any:
-            return StreamingResponse(iter([Unreadable(thing=object())]))
-
-    with listening(echo) as (handler, records):
-        assert len([*Odd().query(QUESTION).response_gen]) == 1
-        assert settled(handler)
-    assert records.one.verdict == "undetermined"
-    assert "cannot be read: PydanticSerializationError" in (records.one.evaluations[0].error or "")
 
 
 def test_a_stream_that_was_read_inside_is_whole() -> None:

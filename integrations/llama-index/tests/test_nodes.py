@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from demur import Sample
 from llama_index.evaluation.demur._nodes import (
@@ -80,12 +80,6 @@ def test_nodes_come_back_as_they_were() -> None:
     assert as_nodes([copied])[0].node.node_id == node.node.node_id
     (other,) = as_nodes([Document("Plain.", metadata={"page": 1})])
     assert (other.node.get_content(), other.node.metadata) == ("Plain.", {"page": 1})
-
-
-def test_other_nodes() -> None:
-    image = NodeWithScore(node=ImageNode(text="A tower.", image_url="http://x.example/tower.png"))
-    assert as_documents([image])[0].page_content == "A tower."
-    assert as_documents([_node("")])[0].page_content == ""
 
 
 class Finds(BaseRetriever):

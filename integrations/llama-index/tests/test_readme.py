@@ -55,14 +55,12 @@ def test_every_class_and_event_that_the_page_names_is_there() -> None:
     assert all(hasattr(events, name) for name in told)
 
 
-def test_the_readmes_links_to_the_site_lead_to_pages() -> None:
-    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", README.read_text(encoding="utf-8"))
+def test_the_readme_is_short_and_its_links_to_the_site_lead_to_pages() -> None:
+    text = README.read_text(encoding="utf-8")
+    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", text)
     assert links == ["llama-index"]
     assert all((DOCS / f"{link}.md").exists() for link in links)
-
-
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 40
+    assert len(text.splitlines()) <= 40
 
 
 def test_llamahubs_table_names_the_public_classes() -> None:

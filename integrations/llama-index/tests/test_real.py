@@ -79,6 +79,7 @@ def test_a_real_answer_passes_and_has_its_evidence(llm: LLM, index: VectorStoreI
     assert usage.output_tokens > 0
 
 
+@pytest.mark.smoke
 def test_a_wrong_answer_does_not_leave(llm: LLM, index: VectorStoreIndex) -> None:
     def wrong(query: str) -> Response:
         nodes = index.as_retriever(similarity_top_k=1).retrieve(QueryBundle(query))
