@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -26,7 +25,7 @@ from demur.runtime import CallPolicy, current_scope
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
 from support.streams import Client
-from support.waiting import PATIENCE, await_, wait
+from support.waiting import NEVER, auntil, await_, wait
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
@@ -72,14 +71,11 @@ def retriever() -> BaseRetriever:
     return make_retriever(k=4)
 
 
-@pytest.fixture(params=CHAINS)
-def build(request: pytest.FixtureRequest) -> Build:
-    return CHAINS[request.param]
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(params=zip(CHAINS, ["sync", "async", "sync", "async"], strict=True))
+def case(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Return the name of a chain, and how it is to be called."""
+    found: tuple[str, str] = request.param
+    return found
 
 
 def guarded(server: OpenAIServer, chain: Runnable[Any, Any], **options: Any) -> Guard[Any, Any]:
@@ -91,13 +87,14 @@ GIVEN = {"input": QUESTION}
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_a_right_answer_is_streamed_by_sentences(
-    build: Build, mode: str, retriever: BaseRetriever
+    case: tuple[str, str], retriever: BaseRetriever
 ) -> None:
     with openai_server(application(RIGHT)) as server:
-        chain = build(server.model(stream_usage=True), retriever)
+        chain = CHAINS[case[0]](server.model(stream_usage=True), retriever)
         bare = chain.invoke(GIVEN)
-        client = Client().read(guarded(server, chain), GIVEN, mode)
+        client = Client().read(guarded(server, chain), GIVEN, case[1])
     assert client.text == RIGHT
     texts = [text for text in client.texts if text]
     assert texts == [
@@ -116,16 +113,16 @@ def test_a_right_answer_is_streamed_by_sentences(
 
 @pytest.mark.slow
 def test_a_wrong_sentence_is_not_seen_and_is_corrected(
-    build: Build, mode: str, retriever: BaseRetriever
+    case: tuple[str, str], retriever: BaseRetriever
 ) -> None:
     with openai_server(application(WRONG, RIGHT)) as server:
-        chain = build(server.model(), retriever)
-        client = Client().read(guarded(server, chain), GIVEN, mode)
+        chain = CHAINS[case[0]](server.model(), retriever)
+        client = Client().read(guarded(server, chain), GIVEN, case[1])
     assert client.text == RIGHT
     assert MARK not in client.received
 
 
-def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
+def test_what_was_spent_is_counted(retriever: BaseRetriever) -> None:
     """Check the counts with a best effort, which runs to its end, so that its usage is complete."""
     ended: list[Any] = []
 
@@ -136,7 +133,7 @@ def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
 
     with openai_server(application(WRONG)) as server:
         guard = guarded(server, _text(server.model(), retriever), on_fail=Annotate())
-        client = Told().read(guard, GIVEN, mode)
+        client = Told().read(guard, GIVEN)
         assert client.text.startswith(f"{WRONG}\n\n")
         assert [one["outcome"] for one in ended] == ["best_effort"]
         # The chain makes one request, and each sentence two: extraction and check.
@@ -228,7 +225,7 @@ def slow_judge() -> Iterator[SlowJudge]:
         # Only the check hangs: the extraction may take the slot before the first sentence's check.
         if "1911" in claims:
             asked.set()
-            return Answer("", delay=3600)
+            return Answer(held=NEVER)
         if claims:
             wait(written)
         return Answer(answer(request, number))
@@ -262,11 +259,9 @@ async def test_a_reader_that_leaves_frees_the_slots(
     (ended,) = await asyncio.gather(reading, return_exceptions=True)
     kinds = {"aclose": type(None), "cancel": asyncio.CancelledError}
     assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))
-    patience = time.monotonic() + PATIENCE
-    while asyncio.all_tasks() - before and time.monotonic() < patience:
-        await asyncio.sleep(0.001)  # The loop closes what LangChain's inner streams kept open.
-    # A client of an earlier test may still have been closing before, so only new tasks count.
-    assert not asyncio.all_tasks() - before
+    # The loop closes what LangChain's inner streams kept open. A client of an earlier test may
+    # still have been closing before, so only new tasks count.
+    await auntil(lambda: not asyncio.all_tasks() - before)
     # The only slot is free again.
     found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
     assert found.passed

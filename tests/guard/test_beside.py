@@ -19,11 +19,6 @@ from support.streams import ByClaims, Client, Telling, guard
 FINE = "One is good."
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def not_bad(sample: Sample) -> Evaluation:
     return Evaluation(name="judge", passed="bad" not in sample.answer)
 
@@ -47,35 +42,35 @@ def calling(*said: str, text: str = FINE, **more: Any) -> AIMessage:
     ids=["one", "the second", "without a text", "garbled"],
 )
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"answer": m}], ids=["message", "key"])
-def test_what_tools_are_called_with_is_judged(message: AIMessage, wrap: Any, mode: str) -> None:
-    found = traced(Guard(Chain(wrap(message)), not_bad), mode=mode)
+def test_what_tools_are_called_with_is_judged(message: AIMessage, wrap: Any) -> None:
+    found = traced(Guard(Chain(wrap(message)), not_bad))
     assert found.trace.outcome == "abstained"
     assert "bad" in found.trace.attempts[0].answer
     assert "bad" not in repr(found.output)
     assert REFUSAL in repr(found.output)
 
 
-def test_calls_that_passed_leave_with_the_text(mode: str) -> None:
+def test_calls_that_passed_leave_with_the_text() -> None:
     message = calling("fine")
-    assert run(Guard(Chain(message), not_bad), "why?", mode) is message
+    assert run(Guard(Chain(message), not_bad), "why?") is message
 
 
-def test_in_a_stream_calls_are_judged_too(mode: str) -> None:
+def test_in_a_stream_calls_are_judged_too() -> None:
     call = {"name": "send", "args": '{"to": "bad"}', "id": "1", "index": 0}
     chunks = [
         AIMessageChunk("One is good. ", id="1"),
         AIMessageChunk("Two is good.", id="1"),
         AIMessageChunk("", id="1", tool_call_chunks=[call]),
     ]
-    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    client = Client().read(guard(Telling(chunks)), "why?")
     assert client.text == REFUSAL
     assert "bad" not in repr(client.chunks)
 
 
-def test_in_a_stream_calls_that_passed_are_no_text(mode: str) -> None:
+def test_in_a_stream_calls_that_passed_are_no_text() -> None:
     call = {"name": "send", "args": '{"to": "fine"}', "id": "1", "index": 0}
     chunks = [AIMessageChunk(FINE, id="1"), AIMessageChunk("", id="1", tool_call_chunks=[call])]
-    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    client = Client().read(guard(Telling(chunks)), "why?")
     assert client.text == FINE
     assert client.total.tool_calls[0]["args"] == {"to": "fine"}
 
@@ -104,9 +99,9 @@ BESIDE = AIMessage(
     ids=["message", "key", "mapping that cannot be changed"],
 )
 def test_of_a_message_that_passes_the_text_leaves_and_what_is_known_of_it(
-    wrap: Any, unwrap: Any, mode: str
+    wrap: Any, unwrap: Any
 ) -> None:
-    output = run(Guard(Chain(wrap(BESIDE)), not_bad), "why?", mode)
+    output = run(Guard(Chain(wrap(BESIDE)), not_bad), "why?")
     left = unwrap(output)
     assert "bad" not in repr(output)
     assert (left.text, left.id, left.usage_metadata) == (FINE, "7", BESIDE.usage_metadata)
@@ -114,7 +109,7 @@ def test_of_a_message_that_passes_the_text_leaves_and_what_is_known_of_it(
     assert "bad" in repr(BESIDE)  # The chain's own message is unchanged.
 
 
-def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed(mode: str) -> None:
+def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed() -> None:
     def silent(sample: Sample) -> Evaluation:
         return Evaluation(name="judge", label=ABSTAIN)
 
@@ -122,12 +117,12 @@ def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed(mode
         return Evaluation(name="judge", error="no references")
 
     for each in (Guard(Chain(BESIDE), silent), Guard(Chain(BESIDE), broken, on_error="open")):
-        output = run(each, "why?", mode)
+        output = run(each, "why?")
         assert output.text == FINE
         assert "bad" not in repr(output)
 
 
-def test_in_a_stream_only_text_leaves(mode: str) -> None:
+def test_in_a_stream_only_text_leaves() -> None:
     chunks = [
         AIMessageChunk([{"type": "reasoning", "reasoning": "bad", "index": 0}], id="1"),
         AIMessageChunk([{"type": "text", "text": "One is good. ", "index": 1}], id="1"),
@@ -135,7 +130,7 @@ def test_in_a_stream_only_text_leaves(mode: str) -> None:
         AIMessageChunk("", id="1", additional_kwargs={"reasoning_content": "bad"}),
     ]
     for streaming in ("sentence", "buffer"):
-        client = Client().read(guard(Telling(chunks), streaming=streaming), "why?", mode)
+        client = Client().read(guard(Telling(chunks), streaming=streaming), "why?")
         assert client.text == "One is good. Two is good."
         assert "bad" not in repr(client.chunks)
 
@@ -149,16 +144,16 @@ def test_in_a_stream_only_text_leaves(mode: str) -> None:
         {"answer": FINE, "response": AIMessage("Two is bad.")},
     ],
 )
-def test_of_several_answers_none_leaves(output: Any, mode: str) -> None:
+def test_of_several_answers_none_leaves(output: Any) -> None:
     with pytest.raises(DemurError, match=r"several answers.*answer='key'") as raised:
-        run(Guard(Chain(output), not_bad), "why?", mode)
+        run(Guard(Chain(output), not_bad), "why?")
     assert "bad" not in str(raised.value)
 
 
-def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: str) -> None:
+def test_one_answer_under_several_keys_is_judged_and_refused_under_each() -> None:
     for text, left in (("One is bad.", REFUSAL), (FINE, FINE)):
         output = {"answer": text, "response": AIMessage(text), "output": None, "result": ""}
-        found = run(Guard(Chain(output), not_bad), "why?", mode)
+        found = run(Guard(Chain(output), not_bad), "why?")
         assert (found["answer"], found["response"].text) == (left, left)
 
 
@@ -167,7 +162,7 @@ def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: st
 
 @pytest.mark.parametrize("passed", [math.nan, "so", [], 3, "false"])
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "by sentences"])
-def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str) -> None:
+def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool) -> None:
     found = Evaluation(name="judge", passed=True).model_copy(update={"passed": passed})
     assert found.finding != "passed"
     refusal = REFUSAL if passed == "false" else UNCHECKED  # Pydantic reads "false" as False.
@@ -180,9 +175,9 @@ def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str
             return found
 
     if whole:
-        assert run(Guard(Chain(FINE), Careless()), "why?", mode) == refusal
+        assert run(Guard(Chain(FINE), Careless()), "why?") == refusal
     else:
-        client = Client().read(guard(Telling(FINE), Careless()), "why?", mode)
+        client = Client().read(guard(Telling(FINE), Careless()), "why?")
         assert client.received == refusal
 
 
@@ -194,14 +189,14 @@ def test_an_evaluation_that_is_none_is_undetermined_and_says_why() -> None:
     assert "passed: " in str(found.error)
 
 
-def test_an_abstention_with_a_score_is_none(mode: str) -> None:
+def test_an_abstention_with_a_score_is_none() -> None:
     scored = Evaluation(name="judge", label=ABSTAIN, score=0.0)
     assert not scored.nothing_to_check
     with pytest.raises(DemurError, match="give it a threshold"):
-        run(Guard(Chain(FINE), lambda sample: scored), "why?", mode)
+        run(Guard(Chain(FINE), lambda sample: scored), "why?")
     failed = Evaluation(name="judge", label=ABSTAIN, score=0.0, passed=False)
     with pytest.raises(AnswerRejected):
-        run(Guard(Chain(FINE), lambda sample: failed, on_fail=Block()), "why?", mode)
+        run(Guard(Chain(FINE), lambda sample: failed, on_fail=Block()), "why?")
 
 
 def test_concurrent_calls_leave_what_each_was_given() -> None:

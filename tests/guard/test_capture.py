@@ -56,17 +56,15 @@ def texts(capture: Capture) -> list[str]:
     return [document.page_content for document in capture.documents]
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_documents_of_all_retrievers_in_order_without_repeats(mode: str) -> None:
+def test_documents_of_all_retrievers_in_order_without_repeats() -> None:
     first, second = Library(texts=("a", "b")), Library(texts=("b", "c"))
     chain = RunnableLambda(str) | first | (lambda _: "again") | second
-    assert texts(captured(chain, mode)) == ["a", "b", "c"]
+    assert texts(captured(chain)) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_side_by_side(mode: str) -> None:
+def test_side_by_side() -> None:
     side_by_side = {"x": Library(texts=("a",)), "y": Library(texts=("b",))}
-    assert set(texts(captured(RunnableLambda(str) | side_by_side, mode))) == {"a", "b"}
+    assert set(texts(captured(RunnableLambda(str) | side_by_side))) == {"a", "b"}
 
 
 def test_of_nested_retrievers_only_the_outermost_counts() -> None:
@@ -108,11 +106,10 @@ def test_what_a_judge_inside_the_chain_retrieves_is_no_context() -> None:
     assert capture.usage.calls == asked == 3  # one each for answer, claims and labels
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_calls_and_tokens_those_that_failed_included(mode: str) -> None:
+def test_calls_and_tokens_those_that_failed_included() -> None:
     with openai_server([Answer(status=500), "one two", "three"]) as server:
         chain = server.model().with_retry(wait_exponential_jitter=False)
-        capture = captured(chain | (lambda message: message.text) | server.model(), mode)
+        capture = captured(chain | (lambda message: message.text) | server.model())
     assert capture.usage.calls == 3
     assert capture.usage.input_tokens == 1 + 2
     assert capture.usage.output_tokens == 2 + 1

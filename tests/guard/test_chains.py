@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
@@ -90,39 +89,12 @@ def case(request: pytest.FixtureRequest) -> Iterator[tuple[Build, Any, Callable[
     return CHAINS[request.param]
 
 
-def run(guard: Runnable[Any, Any], input: Any, mode: str) -> Any:
-    return guard.invoke(input) if mode == "sync" else asyncio.run(guard.ainvoke(input))
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_a_right_answer_goes_through_unchanged(
-    case: Any, mode: str, retriever: BaseRetriever
-) -> None:
-    build, given, answer_in = case
-    with openai_server(application(RIGHT)) as server:
-        chain = build(server.model(), retriever)
-        bare = chain.invoke(given)
-        guard = Guard(chain, RefChecker(server.model(), checker="joint"))
-        found = run(guard.with_trace(), given, mode)
-    assert answer_in(found.output) == RIGHT
-    assert type(found.output) is type(bare)
-    if isinstance(bare, dict):
-        assert found.output == bare
-    assert found.trace.outcome == "passed"
-    (attempt,) = found.trace.attempts
-    assert attempt.question == QUESTION
-    assert {"number": 0} in [document.metadata for document in attempt.contexts]
-    assert len(attempt.contexts) == 2
-    assert attempt.evaluations[0].claims[0].evidence[0].text == FACTS[0]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_a_wrong_answer_is_answered_again(case: Any, mode: str, retriever: BaseRetriever) -> None:
+def test_a_wrong_answer_is_answered_again(case: Any, retriever: BaseRetriever) -> None:
     build, given, answer_in = case
     with openai_server(application(WRONG, RIGHT)) as server:
         guard = Guard(build(server.model(), retriever), RefChecker(server.model(), checker="joint"))
-        found = run(guard.with_trace(), given, mode)
+        found = guard.with_trace().invoke(given)
         asked = len(server.requests)
     assert answer_in(found.output) == RIGHT
     assert found.trace.outcome == "recovered"
@@ -133,16 +105,13 @@ def test_a_wrong_answer_is_answered_again(case: Any, mode: str, retriever: BaseR
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_what_stays_wrong_is_refused_in_the_same_shape(
-    case: Any, mode: str, retriever: BaseRetriever
-) -> None:
+def test_what_stays_wrong_is_refused_in_the_same_shape(case: Any, retriever: BaseRetriever) -> None:
     build, given, answer_in = case
     with openai_server(application(WRONG)) as server:
         chain = build(server.model(), retriever)
         bare = chain.invoke(given)
         guard = Guard(chain, RefChecker(server.model(), checker="joint"))
-        refused = run(guard, given, mode)
+        refused = guard.invoke(given)
     assert answer_in(refused) == REFUSAL
     assert isinstance(bare, type(refused))
     if isinstance(bare, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import reduce
 from typing import Any
@@ -18,8 +19,11 @@ from demur import Annotate, CitationSupport, Cite, Guard, Regenerate, Strip
 from demur.edits import FORMS
 from demur.guard import REFUSAL, REPLACE
 from support.held import LOUVRE, HeldByNumbers
+from support.waiting import wait
 
 GOOD = "The Louvre opened in 1793. On show are 35000 works."
+HELD = 9
+"""The place of the last word of the second sentence in `ONE_BAD`."""
 ONE_BAD = "The Louvre opened in 1793. In 1850 it burnt down. On show are 35000 works."
 
 
@@ -27,10 +31,16 @@ def _documents(output: Any) -> list[Document]:
     return list(LOUVRE)
 
 
-def _guard(answer: str, *, message: bool = False, **options: Any) -> Guard[Any, Any]:
+def _guard(
+    answer: str, *, message: bool = False, left: threading.Event | None = None, **options: Any
+) -> Guard[Any, Any]:
+    """Return a guard around a chain that gives words, and holds one until `left` is set."""
+
     def words(given: Iterator[Any]) -> Iterator[Any]:
         list(given)
-        for word in re.findall(r"\s*\S+", answer):
+        for at, word in enumerate(re.findall(r"\s*\S+", answer)):
+            if at == HELD and left is not None:
+                wait(left)
             yield AIMessageChunk(content=word) if message else word
 
     async def awords(given: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -50,12 +60,16 @@ class _Replaced(BaseCallbackHandler):
             self.events.append(data)
 
 
-def _streamed(guarded: Guard[Any, Any]) -> tuple[list[str], list[Any]]:
+def _streamed(
+    guarded: Guard[Any, Any], left: threading.Event | None = None, given: Any = "When?"
+) -> tuple[list[str], list[Any]]:
+    """Return the chunks with text and the events, and set `left` when the first chunk comes."""
     handler = _Replaced()
-    chunks = [
-        chunk if isinstance(chunk, str) else str(chunk.text)
-        for chunk in guarded.stream("When?", {"callbacks": [handler]})
-    ]
+    chunks = []
+    for chunk in guarded.stream(given, {"callbacks": [handler]}):
+        chunks.append(chunk if isinstance(chunk, str) else str(chunk.text))
+        if left is not None:
+            left.set()
     return [chunk for chunk in chunks if chunk], handler.events
 
 
@@ -132,11 +146,11 @@ def test_a_heading_leaves_with_what_stands_under_it() -> None:
 
 
 def test_where_too_little_is_left_what_was_streamed_is_taken_back() -> None:
-    guarded = _guard(ONE_BAD, on_fail={"contradiction": Strip()})
-    handler = _Replaced()
-    chunks = list(guarded.stream({"question": "Was it down in 1850?"}, {"callbacks": [handler]}))
+    left = threading.Event()
+    guarded = _guard(ONE_BAD, left=left, on_fail={"contradiction": Strip()})
+    chunks, replaced = _streamed(guarded, left, {"question": "Was it down in 1850?"})
     assert chunks[-1] == REFUSAL
-    assert handler.events == [{"keep": 0, "keys": []}]
+    assert replaced == [{"keep": 0, "keys": []}]
     assert "1850" not in "".join(chunks)
 
 
@@ -177,8 +191,9 @@ def test_what_a_later_sentence_completes_waits_for_the_end(answer: str, secret: 
 
 
 def test_a_best_effort_has_no_marks_in_the_end() -> None:
-    guarded = _guard(ONE_BAD, on_fail=Annotate("(?)"), on_pass=Cite())
-    chunks, replaced = _streamed(guarded)
+    left = threading.Event()
+    guarded = _guard(ONE_BAD, left=left, on_fail=Annotate("(?)"), on_pass=Cite())
+    chunks, replaced = _streamed(guarded, left)
     assert chunks[0] == "The Louvre opened in 1793 [1]."
     assert replaced == [{"keep": 0, "keys": []}]
     assert chunks[-1] == f"{ONE_BAD}\n\n(?)"

@@ -31,7 +31,6 @@ from support.held import LOUVRE, HeldByNumbers
 
 ANSWER = "It opened in 1793. It has 35000 works."
 CITED = "It opened in 1793 [1]. It has 35000 works [2]."
-MODES = ["sync", "async"]
 
 
 def _documents(output: Any) -> list[Document]:
@@ -50,14 +49,12 @@ def _in_a_mapping(answer: Any) -> dict[str, Any]:
 # --- The places of marks and citations -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_string_has_the_marks(mode: str) -> None:
-    assert run(_guard(ANSWER), "When?", mode) == CITED
+def test_a_string_has_the_marks() -> None:
+    assert run(_guard(ANSWER), "When?") == CITED
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_message_has_the_marks_and_says_what_they_are(mode: str) -> None:
-    found = run(_guard(AIMessage(ANSWER, id="m1")), "When?", mode)
+def test_a_message_has_the_marks_and_says_what_they_are() -> None:
+    found = run(_guard(AIMessage(ANSWER, id="m1")), "When?")
     assert (found.id, found.text) == ("m1", CITED)
     told = found.response_metadata["demur"]
     assert told["outcome"] == "passed"
@@ -216,7 +213,6 @@ def test_a_form_that_there_is_not_is_refused() -> None:
 # --- The chain's own citations -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
@@ -228,13 +224,11 @@ def test_a_form_that_there_is_not_is_refused() -> None:
         ),
     ],
 )
-def test_one_that_does_not_support_its_sentence_is_corrected(
-    answer: str, left: str, mode: str
-) -> None:
+def test_one_that_does_not_support_its_sentence_is_corrected(answer: str, left: str) -> None:
     chain = RunnableLambda(Chain(answer))
     judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
     guarded = Guard(chain, *judges, on_fail={"citation": Cite()}, contexts=_documents)
-    found = traced(guarded, mode=mode)
+    found = traced(guarded)
     assert (found.output, found.trace.outcome) == (left, "recovered")
     first, second = found.trace.attempts
     assert first.evaluations[1].failures == ("citation",)

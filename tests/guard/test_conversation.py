@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,11 +53,6 @@ def texts(documents: Sequence[Document]) -> list[str]:
     return [document.page_content for document in documents]
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class _State(BaseModel):
     messages: list[Any]
 
@@ -84,13 +78,13 @@ INPUTS: list[Any] = [
 
 class TestTheUser:
     @pytest.mark.parametrize("given", INPUTS)
-    def test_supports_an_answer_wherever_the_messages_are(self, given: Any, mode: str) -> None:
-        assert run(guard(NAME), given, mode) == REFUSAL
-        assert run(guard(NAME, conversation=True), given, mode) == NAME
-        assert run(guard(OTHER, conversation=True), given, mode) == REFUSAL
+    def test_supports_an_answer_wherever_the_messages_are(self, given: Any) -> None:
+        assert run(guard(NAME), given) == REFUSAL
+        assert run(guard(NAME, conversation=True), given) == NAME
+        assert run(guard(OTHER, conversation=True), given) == REFUSAL
 
     @HISTORIES
-    def test_supports_an_answer_of_a_chain_with_a_message_history(self, mode: str) -> None:
+    def test_supports_an_answer_of_a_chain_with_a_message_history(self) -> None:
         kept: dict[str, InMemoryChatMessageHistory] = {}
 
         def history(session_id: str) -> InMemoryChatMessageHistory:
@@ -105,10 +99,7 @@ class TestTheUser:
         session: Any = {"configurable": {"session_id": "1"}}
 
         def say(question: str) -> Any:
-            given = {"question": question}
-            if mode == "sync":
-                return chain.invoke(given, session)
-            return asyncio.run(chain.ainvoke(given, session))
+            return chain.invoke({"question": question}, session)
 
         said = [say(one) for one in (TOLD, "The lamp costs 40 euros?", ASKS, ASKS)]
         assert said == ["Hello!", PRICE, NAME, REFUSAL]
@@ -171,9 +162,9 @@ class TestTheUser:
 
 
 class TestTheAssistant:
-    def test_is_no_source(self, mode: str) -> None:
+    def test_is_no_source(self) -> None:
         talk = [HumanMessage("Hello!"), AIMessage(NAME), SystemMessage(NAME), HumanMessage(ASKS)]
-        assert run(guard(NAME, conversation=True), {"messages": talk}, mode) == REFUSAL
+        assert run(guard(NAME, conversation=True), {"messages": talk}) == REFUSAL
 
     def test_is_none_either_where_it_sums_up_what_was_said(self) -> None:
         # LangChain's SummarizationMiddleware writes summaries in this form.
@@ -222,11 +213,11 @@ class TestEarlierTurns:
             *TALK[1:],
         ]
 
-    def test_support_with_what_their_tools_returned(self, mode: str) -> None:
+    def test_support_with_what_their_tools_returned(self) -> None:
         output = {"answer": PRICE, "context": ["The desk costs 90 euros."]}
         given = {"messages": self.talk()}
-        assert run(guard(output), given, mode)["answer"] == REFUSAL
-        assert run(guard(output, conversation=True), given, mode) == output
+        assert run(guard(output), given)["answer"] == REFUSAL
+        assert run(guard(output, conversation=True), given) == output
 
     def test_support_with_the_documents_in_the_input(self) -> None:
         output = {"answer": PRICE, "context": ["The desk costs 90 euros."]}
@@ -283,14 +274,14 @@ class TestStreams:
     @pytest.mark.parametrize("streaming", ["sentence", "buffer"])
     @pytest.mark.parametrize("conversation", [True, False])
     def test_hold_each_sentence_against_the_conversation(
-        self, mode: str, streaming: str, conversation: bool
+        self, streaming: str, conversation: bool
     ) -> None:
         documents = AddableDict({"context": [Document(PRICE)]})
         chain = Telling([documents, *under("answer", f"{PRICE} {NAME}")])
         by_claims = ByClaims(passes=lambda sample: judge(sample).passed)
         options: dict[str, Any] = {"streaming": streaming, "conversation": conversation}
         guarded = Guard(chain, by_claims, on_fail="abstain", **options)
-        client = Client().read(guarded, {"messages": TALK}, mode)
+        client = Client().read(guarded, {"messages": TALK})
         assert client.text == (f"{PRICE} {NAME}" if conversation else REFUSAL)
         held = [PRICE, TOLD] if conversation else [PRICE]
         seen = [texts(sample.contexts) for sample in by_claims.seen]

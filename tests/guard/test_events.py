@@ -78,8 +78,7 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize("handler", [_Told, _AsyncTold])
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize(("handler", "mode"), [(_Told, "async"), (_AsyncTold, "sync")])
 def test_each_score_and_decision_is_told(handler: type[Any], mode: str) -> None:
     answers = iter(["bad", "good"])
     guard, mine = Guard(lambda _: next(answers), judge), handler()
@@ -127,15 +126,10 @@ class _Follows(BaseCallbackHandler):
             raise ValueError("no")
 
 
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-def test_a_handler_that_asks_for_it_is_told_the_trace(mode: str) -> None:
+def test_a_handler_that_asks_for_it_is_told_the_trace() -> None:
     follows = _Follows()
     guard = Guard(lambda _: "bad", judge, on_fail=Abstain("No."))
-    config: Any = {"callbacks": [follows]}
-    if mode == "invoke":
-        guarded = guard.with_trace().invoke("q", config)
-    else:
-        guarded = asyncio.run(guard.with_trace().ainvoke("q", config))
+    guarded = guard.with_trace().invoke("q", {"callbacks": [follows]})
     assert follows.traces == [(guarded.trace, follows.ids[0])]
 
 

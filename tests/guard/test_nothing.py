@@ -51,32 +51,27 @@ class Heard(BaseCallbackHandler):
         self.events.append((name, data))
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- The outcome of such an answer ---------------------------------------------------------------
 
 
-def test_it_goes_through_and_is_not_called_passed(mode: str) -> None:
+def test_it_goes_through_and_is_not_called_passed() -> None:
     output = {"answer": SILENT, "context": ["x"]}
-    found = traced(Guard(Chain(output), checker), {}, mode)
+    found = traced(Guard(Chain(output), checker), {})
     assert found.output is output
     (attempt,) = found.trace.attempts
     assert (found.trace.outcome, attempt.verdict) == ("nothing_to_check", "nothing_to_check")
     assert found.trace.reason == "attempt 1 states nothing that could be checked"
 
 
-def test_of_a_later_answer_it_is_called_so_too(mode: str) -> None:
-    found = traced(Guard(Chain("bad", SILENT), checker), "why?", mode)
+def test_of_a_later_answer_it_is_called_so_too() -> None:
+    found = traced(Guard(Chain("bad", SILENT), checker), "why?")
     assert (found.output, found.trace.outcome) == (SILENT, "nothing_to_check")
     assert [one.verdict for one in found.trace.attempts] == ["failed", "nothing_to_check"]
 
 
-def test_it_needs_no_contexts(mode: str) -> None:
+def test_it_needs_no_contexts() -> None:
     refchecker = RefChecker(scripted("No claims"), checker="joint")
-    found = traced(Guard(Chain(SILENT), refchecker), "why?", mode)
+    found = traced(Guard(Chain(SILENT), refchecker), "why?")
     assert (found.output, found.trace.outcome) == (SILENT, "nothing_to_check")
 
 
@@ -171,14 +166,14 @@ def failing(chain: Any, *evaluators: Any, **options: Any) -> Guard[Any, Any]:
     return Guard(chain, *(evaluators or [checker]), on_abstain="fail", **options)
 
 
-def test_it_is_answered_again_and_told_so(mode: str) -> None:
+def test_it_is_answered_again_and_told_so() -> None:
     feedbacks: list[Feedback] = []
 
     def tell(given: Any, feedback: Feedback) -> Any:
         feedbacks.append(feedback)
         return given
 
-    found = traced(failing(Chain(SILENT, "good"), on_fail=Regenerate(tell)), "why?", mode)
+    found = traced(failing(Chain(SILENT, "good"), on_fail=Regenerate(tell)), "why?")
     assert (found.output, found.trace.outcome) == ("good", "recovered")
     assert [one.verdict for one in found.trace.attempts] == ["failed", "passed"]
     (feedback,) = feedbacks
@@ -206,12 +201,12 @@ def test_the_policy_can_name_it() -> None:
 
 
 @pytest.mark.parametrize("evaluators", [[checker], [checker, lambda _: _FOUND["p"]]])
-def test_at_the_end_it_is_what_the_policy_says(evaluators: list[Any], mode: str) -> None:
-    found = traced(failing(Chain(SILENT), *evaluators), "why?", mode)
+def test_at_the_end_it_is_what_the_policy_says(evaluators: list[Any]) -> None:
+    found = traced(failing(Chain(SILENT), *evaluators), "why?")
     assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
     with pytest.raises(AnswerRejected, match=r"attempt 1 was rejected\.$"):
-        run(failing(Chain(SILENT), *evaluators, on_fail="block"), "why?", mode)
-    noted = traced(failing(Chain(SILENT), *evaluators, on_fail=Annotate()), "why?", mode)
+        run(failing(Chain(SILENT), *evaluators, on_fail="block"), "why?")
+    noted = traced(failing(Chain(SILENT), *evaluators, on_fail=Annotate()), "why?")
     assert noted.trace.outcome == "best_effort"
     assert noted.output.endswith("\n- It states nothing that could be checked.")
 
@@ -273,7 +268,7 @@ OUTCOMES = {
 @pytest.mark.parametrize("on_abstain", ["pass", "fail"])
 @pytest.mark.parametrize("case", TEXTS)
 def test_a_stream_comes_to_what_its_sentences_come_to(
-    case: str, on_abstain: Any, on_error: Any, mode: str
+    case: str, on_abstain: Any, on_error: Any
 ) -> None:
     ended = Heard()
 
@@ -283,7 +278,7 @@ def test_a_stream_comes_to_what_its_sentences_come_to(
             ended.on_custom_event(name, data)
 
     options = {"on_abstain": on_abstain, "on_error": on_error}
-    client = Both().read(guard(Telling(*TEXTS[case]), BySentence(), **options), "why?", mode)
+    client = Both().read(guard(Telling(*TEXTS[case]), BySentence(), **options), "why?")
     (outcome,) = (data["outcome"] for name, data in ended.events if name == "demur.outcome")
     assert outcome == OUTCOMES.get((case, on_abstain), "passed")
     if outcome in ("passed", "nothing_to_check", "recovered"):
@@ -295,9 +290,7 @@ def test_a_stream_comes_to_what_its_sentences_come_to(
 
 
 @pytest.mark.parametrize("on_abstain", ["pass", "fail"])
-def test_a_sentence_that_states_nothing_waits_where_one_has_to_pass(
-    on_abstain: Any, mode: str
-) -> None:
+def test_a_sentence_that_states_nothing_waits_where_one_has_to_pass(on_abstain: Any) -> None:
     text = "You know me. One is good. You know it."
     left, third, early = threading.Event(), threading.Event(), list[str]()
     client = Client()
@@ -312,22 +305,22 @@ def test_a_sentence_that_states_nothing_waits_where_one_has_to_pass(
 
     until = left if on_abstain == "pass" else third
     by = BySentence(passes=passes, hold=lambda answer: until if "good" in answer else None)
-    client.read(guard(Telling(text), by, on_abstain=on_abstain), "why?", mode)
+    client.read(guard(Telling(text), by, on_abstain=on_abstain), "why?")
     assert client.text == text
     assert early == ["You know me." if on_abstain == "pass" else ""]
 
 
-def test_each_evaluator_has_to_find_something(mode: str) -> None:
+def test_each_evaluator_has_to_find_something() -> None:
     text = "I know one. I like two. I see."
     know, like, every = (BySentence(key=key) for key in ("know", "like", "I"))
     passing = Guard(
         Telling(text), know, like, streaming="sentence", on_abstain="fail", contexts=no_contexts
     )
-    assert Client().read(passing, "why?", mode).text == text
+    assert Client().read(passing, "why?").text == text
     silent = Guard(
         Telling(text), know, every, streaming="sentence", on_abstain="fail", contexts=no_contexts
     )
-    assert Client().read(silent, "why?", mode).received == REFUSAL
+    assert Client().read(silent, "why?").received == REFUSAL
 
 
 def test_what_the_budget_ends_is_not_let_through_either() -> None:

@@ -31,12 +31,7 @@ from support.streams import Telling
 
 SECRET, SAID = "sk-very-secret-0123456789abcdef", "The tower is good, and 84 metres tall."
 FACT = "The tower is 84 metres tall."
-ONCE = CallPolicy(attempts=1, timeout=5)
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+ONCE = CallPolicy(attempts=1)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -68,19 +63,19 @@ def undecided(name: str) -> RunnableLambda[Sample, Evaluation]:
     ],
 )
 def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
-    status: int | None, kind: str, mode: str, caplog: pytest.LogCaptureFixture
+    status: int | None, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with openai_server(lambda request, number: Answer(SAID, status=status or 200)) as server:
-        name, model = f"checker {status} {mode}", server.model(api_key=SECRET)
+        name, model = f"checker {status}", server.model(api_key=SECRET)
         guard = Guard(
             Chain(SAID),
             RefChecker(model, call_policy=ONCE, name=name),
             contexts=lambda _: [FACT],
         )
         if status is not None:
-            assert run(guard, "How tall?", mode) == UNCHECKED
+            assert run(guard, "How tall?") == UNCHECKED
     if status is None:  # The server is closed here.
-        assert run(guard, "How tall?", mode) == UNCHECKED
+        assert run(guard, "How tall?") == UNCHECKED
     (warning,) = [one for one in warnings(caplog) if name in one]
     assert warning.startswith(f"{name} could not decide about an answer: ")
     assert f"{kind}." in warning
@@ -88,33 +83,32 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
 
 
 def test_an_error_of_ones_own_evaluator_is_logged_by_its_class(
-    mode: str, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    guard = Guard(Chain(SAID), RunnableLambda(out_of_order, name=f"mine {mode}"))
-    assert run(guard, "How tall?", mode) == UNCHECKED
-    assert f"mine {mode} could not decide about an answer: KeyError" in caplog.text
+    guard = Guard(Chain(SAID), RunnableLambda(out_of_order, name="mine"))
+    assert run(guard, "How tall?") == UNCHECKED
+    assert "mine could not decide about an answer: KeyError" in caplog.text
     assert SAID not in caplog.text
 
 
 def test_contexts_that_cannot_be_found_are_logged_with_what_to_do(
-    mode: str, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     model = ScriptedModel(script=lambda stage, messages: '("tower", "is", "tall")')
-    guard = Guard(Chain(SAID), RefChecker(model, name=f"searching {mode}"))
-    assert run(guard, "How tall?", mode) == UNCHECKED
-    assert f"searching {mode} could not decide about an answer: no contexts" in caplog.text
+    guard = Guard(Chain(SAID), RefChecker(model, name="searching"))
+    assert run(guard, "How tall?") == UNCHECKED
+    assert "searching could not decide about an answer: no contexts" in caplog.text
     assert "contexts=" in caplog.text
 
 
-@pytest.mark.slow
-def test_500_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
+def test_many_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def dead(stage: str, messages: Any) -> str:
         raise ConnectionError(f"{SECRET} {messages}")
 
     checker = RefChecker(
-        ScriptedModel(script=dead), claims="sentences", call_policy=ONCE, name="dead of 500"
+        ScriptedModel(script=dead), claims="sentences", call_policy=ONCE, name="dead of 50"
     )
     guard: Any = Guard(
         Telling("The tower is 84 metres tall. It stands in Lund."),
@@ -127,34 +121,34 @@ def test_500_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
         return "".join([chunk async for chunk in guard.astream("why?")])
 
     async def crowd() -> list[str]:
-        return await asyncio.gather(*(read() for _ in range(500)))
+        return await asyncio.gather(*(read() for _ in range(50)))
 
     assert set(asyncio.run(crowd())) == {UNCHECKED}
-    logged = [one for one in warnings(caplog) if "dead of 500" in one]
+    logged = [one for one in warnings(caplog) if "dead of 50" in one]
     assert len(logged) == 1
     assert len(warnings(caplog)) == 1
     assert not any(record.exc_info for record in caplog.records)
     assert SECRET not in caplog.text
 
 
-def test_what_passes_or_fails_logs_nothing(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_passes_or_fails_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     for said in ("good", "bad", ""):
-        run(Guard(Chain(said), judge), "why?", mode)
+        run(Guard(Chain(said), judge), "why?")
     assert warnings(caplog) == []
 
 
 # --- Texts in place of the answer ----------------------------------------------------------------
 
 
-def test_the_refusal_says_which_of_the_two_it_is(mode: str) -> None:
+def test_the_refusal_says_which_of_the_two_it_is() -> None:
     own = Abstain("No.", unchecked="Later.")
-    assert run(Guard(Chain("bad"), judge, on_fail=own), "why?", mode) == "No."
-    assert run(Guard(Chain("good"), undecided("which"), on_fail=own), "why?", mode) == "Later."
-    assert run(Guard(Chain("bad"), judge), "why?", mode) == REFUSAL
-    assert run(Guard(Chain("good"), undecided("which")), "why?", mode) == UNCHECKED
+    assert run(Guard(Chain("bad"), judge, on_fail=own), "why?") == "No."
+    assert run(Guard(Chain("good"), undecided("which"), on_fail=own), "why?") == "Later."
+    assert run(Guard(Chain("bad"), judge), "why?") == REFUSAL
+    assert run(Guard(Chain("good"), undecided("which")), "why?") == UNCHECKED
 
 
-def test_refusals_and_notes_may_be_functions(mode: str) -> None:
+def test_refusals_and_notes_may_be_functions() -> None:
     seen: list[Feedback] = []
 
     def german(feedback: Feedback) -> str:
@@ -162,20 +156,20 @@ def test_refusals_and_notes_may_be_functions(mode: str) -> None:
         return f"Nicht belegt: {feedback.question}"
 
     own = Abstain(german, unchecked=lambda feedback: f"Ungeprüft: {feedback.question}")
-    assert run(Guard(Chain("bad"), judge, on_fail=own), "Warum?", mode) == "Nicht belegt: Warum?"
+    assert run(Guard(Chain("bad"), judge, on_fail=own), "Warum?") == "Nicht belegt: Warum?"
     assert [(one.answer, one.evaluations[0].name) for one in seen] == [("bad", "judge")]
     guard = Guard(Chain("good"), undecided("functions"), on_fail=own)
-    assert run(guard, "Warum?", mode) == "Ungeprüft: Warum?"
+    assert run(guard, "Warum?") == "Ungeprüft: Warum?"
     noted = Guard(Chain("bad"), judge, on_fail=Annotate(lambda feedback: "Vorsicht."))
-    assert run(noted, "Warum?", mode) == "bad\n\nVorsicht."
+    assert run(noted, "Warum?") == "bad\n\nVorsicht."
 
 
-def test_a_function_that_makes_no_text_lets_nothing_out(mode: str) -> None:
+def test_a_function_that_makes_no_text_lets_nothing_out() -> None:
     wrong: Any = lambda feedback: None  # noqa: E731
     with pytest.raises(
         DemurError, match="Abstain: the function returned a NoneType, expected a text"
     ):
-        run(Guard(Chain("bad"), judge, on_fail=Abstain(wrong)), "why?", mode)
+        run(Guard(Chain("bad"), judge, on_fail=Abstain(wrong)), "why?")
 
 
 @pytest.mark.parametrize("words", [3, None, ["no"]])
@@ -208,42 +202,42 @@ def searching(reply: str = "It is 84 metres tall.") -> Retrieve:
     return Retrieve(found, then=Repair(model))
 
 
-def test_what_could_not_be_decided_is_answered_again_where_the_policy_says_so(mode: str) -> None:
+def test_what_could_not_be_decided_is_answered_again_where_the_policy_says_so() -> None:
     guard = Guard(Chain("It is tall."), WithDocuments(), on_fail={"undetermined": searching()})
-    found = traced(guard, "How tall?", mode)
+    found = traced(guard, "How tall?")
     assert (found.output, found.trace.outcome) == ("It is 84 metres tall.", "recovered")
     assert [one.verdict for one in found.trace.attempts] == ["undetermined", "passed"]
 
 
-def test_a_judge_that_stays_down_is_asked_once_more_and_nothing_leaves(mode: str) -> None:
+def test_a_judge_that_stays_down_is_asked_once_more_and_nothing_leaves() -> None:
     down = WithDocuments(is_down=True)
     policy = {"undetermined": searching(), "any": searching()}
     guard = Guard(Chain("It is tall."), down, on_fail=policy, budget=Budget(attempts=9))
-    found = traced(guard, "How tall?", mode)
+    found = traced(guard, "How tall?")
     assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
     assert down.asked == 2
 
 
-def test_an_answer_that_fails_after_that_is_dealt_with_as_any(mode: str) -> None:
+def test_an_answer_that_fails_after_that_is_dealt_with_as_any() -> None:
     policy = {"undetermined": searching("It is 97 metres tall.")}
-    found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?", mode)
+    found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?")
     assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
 
 
 @pytest.mark.parametrize("key", ["any", "other", "end"])
-def test_no_other_key_is_for_what_could_not_be_decided(key: str, mode: str) -> None:
+def test_no_other_key_is_for_what_could_not_be_decided(key: str) -> None:
     policy: Any = {key: Abstain() if key == "end" else searching()}
-    found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?", mode)
+    found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?")
     assert (len(found.trace.attempts), found.trace.outcome) == (1, "evaluator_failed")
 
 
-def test_what_leaves_in_its_place_may_be_said_there_too(mode: str) -> None:
+def test_what_leaves_in_its_place_may_be_said_there_too() -> None:
     policy: Any = {"undetermined": Abstain(unchecked="Later."), "end": "block"}
     guard = Guard(Chain("It is tall."), WithDocuments(), on_fail=policy)
-    assert run(guard, "How tall?", mode) == "Later."
+    assert run(guard, "How tall?") == "Later."
 
 
-def test_an_answer_is_not_let_through_because_attempts_are_used_up(mode: str) -> None:
+def test_an_answer_is_not_let_through_because_attempts_are_used_up() -> None:
     policy = {"undetermined": searching()}
     for on_error, left in (("closed", UNCHECKED), ("open", "It is tall.")):
         guard = Guard(
@@ -253,4 +247,4 @@ def test_an_answer_is_not_let_through_because_attempts_are_used_up(mode: str) ->
             on_error=on_error,  # type: ignore[arg-type]
             budget=Budget(attempts=1),
         )
-        assert run(guard, "How tall?", mode) == left
+        assert run(guard, "How tall?") == left

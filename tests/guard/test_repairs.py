@@ -24,11 +24,6 @@ NEW = Document("The new tower is 84 metres tall.", metadata={"source": "new.txt"
 BOTH = [OLD, NEW]
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def saying(reply: str = "good now") -> ScriptedModel:
     return ScriptedModel(script=lambda stage, messages: reply)
 
@@ -54,41 +49,41 @@ HELD: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("key", ["context", "source_documents"])
 @pytest.mark.parametrize(("held", "left"), HELD.values(), ids=HELD)
 def test_what_was_found_stands_where_the_output_has_its_sources(
-    key: str, held: Any, left: Any, mode: str
+    key: str, held: Any, left: Any
 ) -> None:
     chain = Chain({"answer": "bad", key: held})
-    assert run(Guard(chain, judge, on_fail=searched()), "why?", mode) == {
+    assert run(Guard(chain, judge, on_fail=searched()), "why?") == {
         "answer": "good now",
         key: left,
     }
     named = Guard(Chain({"answer": "bad", "found": held}), judge, on_fail=searched())
     named = named.model_copy(update={"contexts": "found"})
-    assert run(named, "why?", mode)["found"] == left
+    assert run(named, "why?")["found"] == left
 
 
-def test_it_does_so_where_the_chain_is_told_what_was_found(mode: str) -> None:
+def test_it_does_so_where_the_chain_is_told_what_was_found() -> None:
     chain: Any = RunnablePassthrough.assign(
         context=lambda given: [OLD],
         answer=lambda given: "good" if "told" in given else "bad",
     )
     again = Regenerate(lambda given, feedback: {**given, "told": feedback.text})
     guard = Guard(chain, judge, on_fail=Retrieve(archive(), then=again))
-    found = run(guard, {"question": "why?"}, mode)
+    found = run(guard, {"question": "why?"})
     assert found == {"question": "why?", "context": BOTH, "answer": "good"}
 
 
-def test_in_a_stream_the_sources_are_sent_anew(mode: str) -> None:
+def test_in_a_stream_the_sources_are_sent_anew() -> None:
     chain = Telling([AddableDict(context=[OLD]), *under("answer", "One is bad.")])
     guard: Any = Guard(chain, ByClaims(), streaming="sentence", on_fail=searched())
-    client = Client().read(guard, "why?", mode)
+    client = Client().read(guard, "why?")
     assert client.text == "good now"
     assert client.others == {"context": BOTH}
     assert client.replaced[-1]["keys"] == ["context"]
 
 
-def test_an_output_without_sources_is_given_none(mode: str) -> None:
+def test_an_output_without_sources_is_given_none() -> None:
     guard = Guard(Chain({"answer": "bad", "context": []}), judge, on_fail=searched())
-    assert run(guard, "why?", mode) == {"answer": "good now", "context": []}
+    assert run(guard, "why?") == {"answer": "good now", "context": []}
 
 
 # --- The prompt of a repair -----------------------------------------------------------------------
@@ -163,20 +158,20 @@ PROMPTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS)
-def test_its_prompt_can_be_replaced(prompt: Any, mode: str) -> None:
+def test_its_prompt_can_be_replaced(prompt: Any) -> None:
     model = saying()
     policy = Retrieve(archive(), then=Repair(model, prompt=prompt))
     guard = Guard(Chain({"answer": "bad", "context": [OLD]}), judge, on_fail=policy)
-    assert run(guard, "why?", mode)["answer"] == "good now"
+    assert run(guard, "why?")["answer"] == "good now"
     (messages,) = model.requests
     assert messages[-1].content == "Mend why?: 2"
 
 
-def test_what_is_no_prompt_is_an_error_and_nothing_leaves(mode: str) -> None:
+def test_what_is_no_prompt_is_an_error_and_nothing_leaves() -> None:
     for made in (3, [], "", [3]):
         policy = Repair(saying(), prompt=lambda feedback, documents, made=made: made)
         with pytest.raises(DemurError, match="expected a prompt"):
-            run(Guard(Chain("bad"), judge, on_fail=policy), "why?", mode)
+            run(Guard(Chain("bad"), judge, on_fail=policy), "why?")
     wrong: Any = "Mend it."
     with pytest.raises(TypeError, match="Repair: expected prompt to be a function"):
         Repair(saying(), prompt=wrong)
@@ -233,64 +228,64 @@ def checked(output: Any, **options: Any) -> Guard[Any, Any]:
     return Guard(Chain(output), checker, contexts=lambda _: [NEW], **options)
 
 
-def test_a_recovered_message_says_so_with_its_evidence(mode: str) -> None:
+def test_a_recovered_message_says_so_with_its_evidence() -> None:
     wrong = AIMessage("The new tower is 97 metres tall.", id="7")
-    mended = run(checked(wrong, model=tower()), "How tall?", mode)
+    mended = run(checked(wrong, model=tower()), "How tall?")
     assert (mended.text, mended.id) == ("The new tower is 84 metres tall.", "7")
     assert mended.response_metadata["demur"] == {
         "outcome": "recovered",
         "reason": "attempt 2 passed",
         "evidence": [EVIDENCE],
     }
-    under_a_key = run(checked({"answer": wrong, "n": None}, model=tower()), "How tall?", mode)
+    under_a_key = run(checked({"answer": wrong, "n": None}, model=tower()), "How tall?")
     assert under_a_key["answer"].response_metadata["demur"]["outcome"] == "recovered"
 
 
-def test_a_chain_that_mends_itself_says_so_too(mode: str) -> None:
+def test_a_chain_that_mends_itself_says_so_too() -> None:
     answers = iter(["97", "84"])
     chain = RunnableLambda(
         lambda _: AIMessage(f"The new tower is {next(answers)} metres tall.", id="7")
     )
     checker = RefChecker(tower(), checker="joint", claims="sentences")
-    message = run(Guard(chain, checker, contexts=lambda _: [NEW]), "How tall?", mode)
+    message = run(Guard(chain, checker, contexts=lambda _: [NEW]), "How tall?")
     assert message.response_metadata["demur"]["evidence"] == [EVIDENCE]
 
 
-def test_a_message_that_passed_at_once_leaves_as_it_is(mode: str) -> None:
+def test_a_message_that_passed_at_once_leaves_as_it_is() -> None:
     right = AIMessage("The new tower is 84 metres tall.", response_metadata={"a": 1})
-    assert run(checked(right), "How tall?", mode) is right
+    assert run(checked(right), "How tall?") is right
 
 
-def test_the_event_has_claims_and_evidence_of_a_delivered_answer(mode: str) -> None:
+def test_the_event_has_claims_and_evidence_of_a_delivered_answer() -> None:
     for said, options in (
         ("The new tower is 84 metres tall.", {}),
         ("The new tower is 97 metres tall.", {"model": tower()}),
     ):
         ending = Ending()
-        run(checked(said, **options).with_config(callbacks=[ending]), "How tall?", mode)
+        run(checked(said, **options).with_config(callbacks=[ending]), "How tall?")
         assert (ending.told["claims"], ending.told["evidence"]) == ([CLAIM], [EVIDENCE])
 
 
 @pytest.mark.parametrize("policy", ["abstain", "annotate", "block"])
-def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str, mode: str) -> None:
+def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str) -> None:
     ending = Ending()
     guard = checked("The new tower is 97 metres tall.", on_fail=policy)
     try:
-        run(guard.with_config(callbacks=[ending]), "How tall?", mode)
+        run(guard.with_config(callbacks=[ending]), "How tall?")
     except DemurError:
         assert policy == "block"
     assert (ending.told["claims"], ending.told["evidence"]) == ([], [])
     assert "97" not in repr(ending.told)
 
 
-def test_the_evidence_of_a_stream_is_placed_in_the_whole_answer(mode: str) -> None:
+def test_the_evidence_of_a_stream_is_placed_in_the_whole_answer() -> None:
     said = "The new tower is 84 metres tall. It is the new tower of 84 metres."
     checker = RefChecker(tower(), checker="joint", claims="sentences")
     guard: Any = Guard(
         Telling(said), checker, streaming="sentence", contexts=lambda _: [NEW], on_fail="abstain"
     )
     ending = Ending()
-    client = Client().read(guard.with_config(callbacks=[ending]), "How tall?", mode)
+    client = Client().read(guard.with_config(callbacks=[ending]), "How tall?")
     assert client.text == said
     spans = [said[claim["start"] : claim["end"]] for claim in ending.told["claims"]]
     assert spans == ["The new tower is 84 metres tall.", "It is the new tower of 84 metres."]
@@ -298,12 +293,12 @@ def test_the_evidence_of_a_stream_is_placed_in_the_whole_answer(mode: str) -> No
         assert NEW.page_content[quote["start"] : quote["end"]] == quote["text"]
 
 
-def test_a_quote_that_stands_in_none_of_the_documents_has_no_place(mode: str) -> None:
+def test_a_quote_that_stands_in_none_of_the_documents_has_no_place() -> None:
     found: Any = RunnableLambda(lambda query: [NEW])
     checker = RefChecker(tower(), checker="joint", claims="sentences", retriever=found)
     ending = Ending()
     guard = Guard(Chain("The new tower is 84 metres tall."), checker)
-    run(guard.with_config(callbacks=[ending]), "How tall?", mode)
+    run(guard.with_config(callbacks=[ending]), "How tall?")
     (quote,) = ending.told["evidence"]
     assert (quote["text"], quote["context"], quote["source"]) == (NEW.page_content, None, None)
 

@@ -48,11 +48,6 @@ class Weight(BaseModel):
     parts: list[str]
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def heavy(sample: Sample) -> Evaluation:
     """Reject an answer with "31" in it."""
     return Evaluation(name="heavy", passed="31" not in sample.answer)
@@ -91,7 +86,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("output", OUTPUTS.values(), ids=OUTPUTS)
-def test_every_value_is_judged(output: Any, mode: str) -> None:
+def test_every_value_is_judged(output: Any) -> None:
     judged: list[str] = []
 
     def judge(sample: Sample) -> Evaluation:
@@ -99,26 +94,26 @@ def test_every_value_is_judged(output: Any, mode: str) -> None:
         return heavy(sample)
 
     with pytest.raises(AnswerRejected):
-        run(Guard(Chain(output), judge, on_fail="block"), "How heavy?", mode)
+        run(Guard(Chain(output), judge, on_fail="block"), "How heavy?")
     (answer,) = judged
     assert "31" in answer
     assert isinstance(json.loads(answer), (dict, list))
 
 
 @pytest.mark.parametrize("output", OUTPUTS.values(), ids=OUTPUTS)
-def test_what_passes_leaves_as_it_is(output: Any, mode: str) -> None:
+def test_what_passes_leaves_as_it_is(output: Any) -> None:
     def judge(sample: Sample) -> Evaluation:
         return Evaluation(name="judge", passed=True)
 
-    assert run(Guard(Chain(output), judge), "How heavy?", mode) is output
+    assert run(Guard(Chain(output), judge), "How heavy?") is output
 
 
-def test_claims_name_the_values_that_they_stand_in(mode: str) -> None:
+def test_claims_name_the_values_that_they_stand_in() -> None:
     checker = RefChecker(checking(), checker="joint", claims="sentences")
     output = {"name": "statue", "parts": [{"weight_kg": 31}], "the material": "bronze"}
     guard = Guard(Chain(output), checker, on_fail="block", contexts=lambda _: [FACT])
     with pytest.raises(AnswerRejected) as raised:
-        run(guard, "How heavy?", mode)
+        run(guard, "How heavy?")
     (evaluation,) = raised.value.trace.attempts[0].evaluations
     paths = {claim.path: str(claim.label) for claim in evaluation.claims}
     assert paths == {
@@ -145,23 +140,23 @@ def test_a_handler_scores_a_structured_answer_as_a_guard_judges_it() -> None:
 # --- Refused -------------------------------------------------------------------------------------
 
 
-def test_a_refusal_stands_under_the_answers_key_and_all_else_is_emptied(mode: str) -> None:
+def test_a_refusal_stands_under_the_answers_key_and_all_else_is_emptied() -> None:
     for output, left in (
         (WRONG, {"answer": REFUSAL, "weight_kg": None}),
         ({**WRONG, "parts": ["31 bolts"]}, {"answer": REFUSAL, "weight_kg": None, "parts": []}),
         (Statue(**WRONG), Statue(answer=REFUSAL)),
     ):
-        assert run(Guard(Chain(output), heavy), "How heavy?", mode) == left
+        assert run(Guard(Chain(output), heavy), "How heavy?") == left
 
 
-def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied(mode: str) -> None:
+def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied() -> None:
     chain: Any = RunnablePassthrough.assign(
         context=lambda _: [FACT],
         answer=lambda _: WRONG["answer"],
         weight_kg=lambda _: 31,
         steps=lambda _: [("weigh", 31)],
     )
-    found = run(Guard(chain, heavy, on_fail="abstain"), {"question": "How heavy?"}, mode)
+    found = run(Guard(chain, heavy, on_fail="abstain"), {"question": "How heavy?"})
     assert found == {
         "question": "How heavy?",
         "context": [FACT],
@@ -174,7 +169,7 @@ def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied(mode: str)
 @pytest.mark.parametrize("streaming", ["buffer", "sentence"])
 @pytest.mark.parametrize("made", [dict, lambda data: Statue(**data)], ids=["data", "object"])
 def test_data_under_the_answers_key_of_a_composed_chain_is_the_answer(
-    made: Any, streaming: Any, mode: str
+    made: Any, streaming: Any
 ) -> None:
     for said, left in ((RIGHT, RIGHT), (WRONG, {"answer": REFUSAL, "weight_kg": None})):
         chain: Any = RunnablePassthrough.assign(
@@ -185,37 +180,37 @@ def test_data_under_the_answers_key_of_a_composed_chain_is_the_answer(
         n = 31 if said is RIGHT else None
         given = {"question": "How heavy?"}
         whole = {**given, "context": [FACT], "n": n, "answer": made(left)}
-        assert run(guard, given, mode) == whole
-        assert reduce(added, Client().read(guard, given, mode).chunks) == whole
+        assert run(guard, given) == whole
+        assert reduce(added, Client().read(guard, given).chunks) == whole
         assert json.loads(judge.answers[0]) == said
 
 
 @pytest.mark.parametrize("name", ["a mapping", "a pydantic object", "a list", "nested"])
-def test_where_no_text_has_a_place_the_refusal_is_raised(name: str, mode: str) -> None:
+def test_where_no_text_has_a_place_the_refusal_is_raised(name: str) -> None:
     with pytest.raises(AnswerRejected, match="cannot hold another text") as raised:
-        run(Guard(Chain(OUTPUTS[name]), heavy), "How heavy?", mode)
+        run(Guard(Chain(OUTPUTS[name]), heavy), "How heavy?")
     assert "31" not in str(raised.value)
 
 
-def test_a_key_that_is_named_works_for_a_pydantic_object(mode: str) -> None:
+def test_a_key_that_is_named_works_for_a_pydantic_object() -> None:
     class Said(BaseModel):
         text: str
         weight: int | None = None
 
     guard = Guard(Chain(Said(text="It weighs 31 kg.", weight=31)), heavy, answer="text")
-    assert run(guard, "How heavy?", mode) == Said(text=REFUSAL)
+    assert run(guard, "How heavy?") == Said(text=REFUSAL)
     with pytest.raises(DemurError, match="answer='words': there is no such key in a Said with"):
-        run(guard.model_copy(update={"answer": "words"}), "How heavy?", mode)
+        run(guard.model_copy(update={"answer": "words"}), "How heavy?")
 
 
-def test_of_a_parsed_answer_the_raw_message_does_not_stay(mode: str) -> None:
+def test_of_a_parsed_answer_the_raw_message_does_not_stay() -> None:
     raw = AIMessage(json.dumps(WRONG))
     output = {"raw": raw, "parsed": Statue(**WRONG), "parsing_error": None}
-    found = run(Guard(Chain(output), heavy, answer="parsed"), "How heavy?", mode)
+    found = run(Guard(Chain(output), heavy, answer="parsed"), "How heavy?")
     assert found == {"raw": None, "parsed": Statue(answer=REFUSAL), "parsing_error": None}
 
 
-def test_a_field_that_has_to_have_a_value_is_not_left_standing(mode: str) -> None:
+def test_a_field_that_has_to_have_a_value_is_not_left_standing() -> None:
     class Said(BaseModel):
         answer: str
         weight: int
@@ -223,24 +218,24 @@ def test_a_field_that_has_to_have_a_value_is_not_left_standing(mode: str) -> Non
     output = Said(answer="It weighs 31 kg.", weight=31)
     for options in ({}, {"answer": "answer"}):
         with pytest.raises(AnswerRejected):
-            run(Guard(Chain(output), heavy, **options), "How heavy?", mode)
+            run(Guard(Chain(output), heavy, **options), "How heavy?")
 
 
 # --- Repaired ------------------------------------------------------------------------------------
 
 
-def test_an_answer_is_repaired_with_the_values_beside_it(mode: str) -> None:
+def test_an_answer_is_repaired_with_the_values_beside_it() -> None:
     model = repairing(json.dumps(RIGHT))
     for output, left in ((WRONG, RIGHT), (Statue(**WRONG), Statue(**RIGHT))):
         guard = Guard(Chain(output), heavy, model=model, contexts=lambda _: [FACT])
-        found = traced(guard, "How heavy?", mode)
+        found = traced(guard, "How heavy?")
         assert (found.output, found.trace.outcome) == (left, "recovered")
         assert json.loads(found.trace.attempts[1].answer) == RIGHT
 
 
-def test_what_a_repair_writes_is_judged_whole(mode: str) -> None:
+def test_what_a_repair_writes_is_judged_whole() -> None:
     model = repairing(json.dumps({**RIGHT, "weight_kg": 31}))
-    found = traced(Guard(Chain(WRONG), heavy, model=model), "How heavy?", mode)
+    found = traced(Guard(Chain(WRONG), heavy, model=model), "How heavy?")
     assert found.output == {"answer": REFUSAL, "weight_kg": None}
     assert found.trace.outcome == "abstained"
 
@@ -256,43 +251,43 @@ def test_what_a_repair_writes_is_judged_whole(mode: str) -> None:
         '{"answer": "It weighs 23 kg.", "weight_kg": "twenty-three"}',
     ],
 )
-def test_a_repair_of_another_form_is_none(reply: str, mode: str) -> None:
+def test_a_repair_of_another_form_is_none(reply: str) -> None:
     for output in (WRONG, {**WRONG, "weight_kg": 31.5}):
-        found = traced(Guard(Chain(output), heavy, model=repairing(reply)), "How heavy?", mode)
+        found = traced(Guard(Chain(output), heavy, model=repairing(reply)), "How heavy?")
         assert found.output == {"answer": REFUSAL, "weight_kg": None}
         assert found.trace.reason.startswith("the answer could not be repaired (")
         assert "23" not in found.trace.reason
 
 
-def test_a_pydantic_object_is_repaired_as_its_class_validates_it(mode: str) -> None:
+def test_a_pydantic_object_is_repaired_as_its_class_validates_it() -> None:
     output = OUTPUTS["a pydantic object"]
     good = '```json\n{"name": "statue", "kilograms": "23", "parts": []}\n```'
     guard = Guard(Chain(output), heavy, model=(model := repairing(good)))
-    assert run(guard, "How heavy?", mode) == Weight(name="statue", kilograms=23, parts=[])
+    assert run(guard, "How heavy?") == Weight(name="statue", kilograms=23, parts=[])
     assert "kilograms" in isolated("form", model.requests[0])
     bad = repairing('{"name": "statue", "kilograms": -23, "parts": []}')
     with pytest.raises(AnswerRejected, match=r"could not be repaired \(kilograms: greater_than"):
-        run(Guard(Chain(output), heavy, model=bad), "How heavy?", mode)
+        run(Guard(Chain(output), heavy, model=bad), "How heavy?")
 
 
-def test_a_text_that_is_json_stays_json_so_that_a_parser_may_follow(mode: str) -> None:
+def test_a_text_that_is_json_stays_json_so_that_a_parser_may_follow() -> None:
     for said in (json.dumps(WRONG), f"```json\n{json.dumps(WRONG)}\n```"):
         chain = RunnableLambda(Chain(AIMessage(said)))
         guard: Any = Guard(chain, heavy, model=repairing(json.dumps(RIGHT)))
-        assert run(guard | JsonOutputParser(), "How heavy?", mode) == RIGHT
+        assert run(guard | JsonOutputParser(), "How heavy?") == RIGHT
         parser = PydanticOutputParser(pydantic_object=Statue)
-        assert run(guard | parser, "How heavy?", mode) == Statue(**RIGHT)
+        assert run(guard | parser, "How heavy?") == Statue(**RIGHT)
 
 
-def test_a_text_in_brackets_is_no_json(mode: str) -> None:
+def test_a_text_in_brackets_is_no_json() -> None:
     guard = Guard(Chain("[1] It weighs 31 kg."), heavy, model=repairing("It weighs 23 kg."))
-    assert run(guard, "How heavy?", mode) == "It weighs 23 kg."
+    assert run(guard, "How heavy?") == "It weighs 23 kg."
 
 
-def test_beside_a_repaired_text_nothing_of_the_old_answer_stands(mode: str) -> None:
+def test_beside_a_repaired_text_nothing_of_the_old_answer_stands() -> None:
     output = {"context": [FACT], **WRONG, "steps": ["weigh: 31"], "note": "31"}
     guard = Guard(Chain(output), heavy, model=repairing("It weighs 23 kg."))
-    found = run(guard, "How heavy?", mode)
+    found = run(guard, "How heavy?")
     assert found == {
         "context": [FACT],
         "answer": "It weighs 23 kg.",
@@ -302,16 +297,16 @@ def test_beside_a_repaired_text_nothing_of_the_old_answer_stands(mode: str) -> N
     }
 
 
-def test_a_search_and_a_repair_give_data_too(mode: str) -> None:
+def test_a_search_and_a_repair_give_data_too() -> None:
     search: Any = RunnableLambda(lambda query: [FACT])
     policy = Retrieve(search, then=Repair(repairing(json.dumps(RIGHT))))
-    found = traced(Guard(Chain(WRONG), heavy, on_fail=policy), "How heavy?", mode)
+    found = traced(Guard(Chain(WRONG), heavy, on_fail=policy), "How heavy?")
     assert found.output == RIGHT
     assert [d.page_content for d in found.trace.attempts[1].contexts] == [FACT]
 
 
-def test_a_note_stands_in_the_answer_and_leaves_the_best_attempt_as_it_is(mode: str) -> None:
-    found = run(Guard(Chain(WRONG), heavy, on_fail="annotate"), "How heavy?", mode)
+def test_a_note_stands_in_the_answer_and_leaves_the_best_attempt_as_it_is() -> None:
+    found = run(Guard(Chain(WRONG), heavy, on_fail="annotate"), "How heavy?")
     assert found["answer"].startswith(f"{WRONG['answer']}\n\nNote: ")
     assert found["weight_kg"] == 31
 
@@ -320,18 +315,18 @@ def test_a_note_stands_in_the_answer_and_leaves_the_best_attempt_as_it_is(mode: 
 
 
 @pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-def test_a_growing_answer_leaves_whole_and_checked(streaming: Any, mode: str) -> None:
+def test_a_growing_answer_leaves_whole_and_checked(streaming: Any) -> None:
     for said, left in ((RIGHT, RIGHT), (WRONG, {"answer": REFUSAL, "weight_kg": None})):
         chain = Telling(json.dumps(said)) | JsonOutputParser()
         judge = ByClaims(passes=lambda sample: "31" not in sample.answer)
         guard: Any = Guard(chain, judge, streaming=streaming, on_fail="abstain")
-        assert Client().read(guard, "How heavy?", mode).chunks == [left]
+        assert Client().read(guard, "How heavy?").chunks == [left]
 
 
 @pytest.mark.parametrize("first", ["answer", "weight_kg"])
 @pytest.mark.parametrize("composed", [True, False])
 def test_what_stands_beside_a_streamed_answer_waits_for_the_verdict(
-    first: str, composed: bool, mode: str
+    first: str, composed: bool
 ) -> None:
     words = [AddableDict(answer="The statue is "), AddableDict(answer="light. It is bad.")]
     beside = [AddableDict(weight_kg=31)]
@@ -341,12 +336,12 @@ def test_what_stands_beside_a_streamed_answer_waits_for_the_verdict(
     guard: Any = Guard(
         Telling(chunks), ByClaims(), streaming="sentence", on_fail="abstain", contexts=lambda _: []
     )
-    client = Client().read(guard, "How heavy?", mode)
+    client = Client().read(guard, "How heavy?")
     assert client.text == REFUSAL
     assert "31" not in repr(client.chunks)
 
 
-def test_a_wrong_value_takes_back_the_sentence_that_left_before_it(mode: str) -> None:
+def test_a_wrong_value_takes_back_the_sentence_that_left_before_it() -> None:
     chunks = [AddableDict(answer="It is of bronze."), AddableDict(answer=" So."), AddableDict(n=31)]
     judge = ByClaims(passes=lambda sample: "31" not in sample.answer)
     left = threading.Event()
@@ -355,38 +350,38 @@ def test_a_wrong_value_takes_back_the_sentence_that_left_before_it(mode: str) ->
     guard: Any = Guard(chain, judge, streaming="sentence", on_fail="abstain", contexts=lambda _: [])
     client = Client()
     client.on_text = lambda text: left.set()
-    client.read(guard, "How heavy?", mode)
+    client.read(guard, "How heavy?")
     assert client.text == REFUSAL
     assert client.replaced == [{"keep": 0, "keys": []}]
     assert "31" not in repr(client.chunks)
 
 
-def test_under_keys_side_by_side_data_grows_and_text_adds_up(mode: str) -> None:
+def test_under_keys_side_by_side_data_grows_and_text_adds_up() -> None:
     chain: Any = RunnableParallel(
         answer=Telling("One is good. Two is good."),
         data=Telling('{"n": 3, "m": [1, 2]}') | JsonOutputParser(),
     )
     judge = ByClaims()
     guard: Any = Guard(chain, judge, streaming="sentence", contexts=lambda _: [])
-    client = Client().read(guard, "How many?", mode)
+    client = Client().read(guard, "How many?")
     assert client.text == "One is good. Two is good."
     assert client.others == {"data": {"n": 3, "m": [1, 2]}}
     whole = {"answer": "One is good. Two is good.", "data": {"n": 3, "m": [1, 2]}}
     assert json.loads(judge.answers[-1]) == whole
 
 
-def test_whole_messages_take_each_others_place(mode: str) -> None:
+def test_whole_messages_take_each_others_place() -> None:
     chunks = [AIMessage("One is"), AIMessage("One is good.")]
     guard: Any = Guard(Telling(chunks), ByClaims(), streaming="sentence", contexts=lambda _: [])
-    assert [c.text for c in Client().read(guard, "why?", mode).chunks] == ["One is good."]
+    assert [c.text for c in Client().read(guard, "why?").chunks] == ["One is good."]
 
 
-def test_lists_that_are_streamed_are_refused_with_what_to_do(mode: str) -> None:
+def test_lists_that_are_streamed_are_refused_with_what_to_do() -> None:
     chain = Telling('[{"n": 1}, {"n": 2}]') | JsonOutputParser()
     guard: Any = Guard(chain, ByClaims(), streaming="sentence", contexts=lambda _: [])
     client = Client()
     with pytest.raises(DemurError, match="stream with streaming='buffer'"):
-        client.read(guard, "why?", mode)
+        client.read(guard, "why?")
     assert client.chunks == []
     buffered: Any = guard.model_copy(update={"streaming": "buffer"})
-    assert Client().read(buffered, "why?", mode).chunks == [[{"n": 1}, {"n": 2}]]
+    assert Client().read(buffered, "why?").chunks == [[{"n": 1}, {"n": 2}]]

@@ -24,7 +24,6 @@ from support.fakes import ScriptedModel, isolated
 from support.guarded import Chain, traced
 from support.held import LOUVRE, HeldByNumbers
 
-MODES = ["sync", "async"]
 ANSWER = "The Louvre opened in 1793. In 1850 it burnt down. On show are 35000 works."
 TRIMMED = "The Louvre opened in 1793. On show are 35000 works."
 
@@ -39,10 +38,9 @@ def _guard(*outputs: Any, strip: Strip | None = None, **options: Any) -> Guard[A
     return Guard(RunnableLambda(Chain(*outputs)), *judges, **options)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("output", [ANSWER, AIMessage(ANSWER)])
-def test_what_fails_is_taken_out_and_the_rest_leaves(output: Any, mode: str) -> None:
-    found = traced(_guard(output), mode=mode)
+def test_what_fails_is_taken_out_and_the_rest_leaves(output: Any) -> None:
+    found = traced(_guard(output))
     left = found.output if isinstance(found.output, str) else found.output.text
     assert (left, found.trace.outcome) == (TRIMMED, "trimmed")
     first, second = found.trace.attempts
@@ -128,8 +126,7 @@ def test_without_a_model_they_go_too() -> None:
     assert found.trace.attempts[-1].removed == ("Ada drew it in 1850.", "She saw 35000 works.")
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_model_rewords_them_and_they_are_judged_again(mode: str) -> None:
+def test_a_model_rewords_them_and_they_are_judged_again() -> None:
     asked: list[str] = []
 
     def script(stage: str, messages: Any) -> str:
@@ -138,7 +135,7 @@ def test_a_model_rewords_them_and_they_are_judged_again(mode: str) -> None:
         assert "Ada drew it in 1850." in isolated("before", messages)
         return "Ada saw 35000 works."
 
-    found = traced(_guard(ADA, strip=Strip(ScriptedModel(script=script))), mode=mode)
+    found = traced(_guard(ADA, strip=Strip(ScriptedModel(script=script))))
     assert asked == ["She saw 35000 works."]
     assert (found.output, found.trace.outcome) == (
         "The Louvre opened in 1793. Ada saw 35000 works.",

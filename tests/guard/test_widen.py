@@ -26,6 +26,7 @@ from demur import (
 )
 from demur.guard import widen
 from support.fakes import ScriptedModel
+from support.guarded import run
 from support.rag import FACTS, make_retriever
 
 
@@ -69,19 +70,10 @@ def searching(wide: Runnable[str, Any], evaluator: Any) -> Guard[Any, Any]:
     return Guard(chain_over(wide), evaluator, on_fail=Retrieve(wide))
 
 
-def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
-    return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def test_a_retry_searches_for_what_failed_and_for_more(mode: str) -> None:
+def test_a_retry_searches_for_what_failed_and_for_more() -> None:
     echo = Echo()
     guard = searching(widen(echo), judge)
-    found = run(guard.with_trace(), {"question": "it"}, mode)
+    found = run(guard.with_trace(), {"question": "it"})
     assert found.trace.outcome == "recovered"
     assert echo.asked[0] == ("it", 2)
     assert sorted(echo.asked[1:]) == [("it", 4), ("it is heavy", 4), ("it is red", 4)]
@@ -96,17 +88,17 @@ def test_a_retry_searches_for_what_failed_and_for_more(mode: str) -> None:
     assert echo.k == 2
 
 
-def test_outside_of_a_retry_it_does_what_the_retriever_does(mode: str) -> None:
+def test_outside_of_a_retry_it_does_what_the_retriever_does() -> None:
     echo = Echo()
-    documents = run(widen(echo), "it", mode)
+    documents = run(widen(echo), "it")
     assert [d.page_content for d in documents] == ["it 0", "it 1"]
     assert echo.asked == [("it", 2)]
 
 
-def test_a_recovery_without_a_search_does_not_widen(mode: str) -> None:
+def test_a_recovery_without_a_search_does_not_widen() -> None:
     echo = Echo()
     guard = Guard(chain_over(widen(echo)), judge, on_fail=Regenerate())
-    found = run(guard.with_trace(), {"question": "it"}, mode)
+    found = run(guard.with_trace(), {"question": "it"})
     assert found.trace.outcome == "abstained"
     assert echo.asked == [("it", 2), ("it", 2)]
 
@@ -195,7 +187,7 @@ def test_mistakes_show_at_once() -> None:
         widen(Echo(), factor=0)
 
 
-def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers(mode: str) -> None:
+def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers() -> None:
     def lacking(sample: Sample) -> Evaluation:
         passed = sample.answer == "repaired"
         return Evaluation(name="judge", passed=True) if passed else neutral("it is red")
@@ -204,7 +196,7 @@ def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers(mode
     chain = {"context": wide, "answer": lambda _: "so"}
     model = ScriptedModel(script=lambda stage, messages: "repaired")
     policy = {"neutral": Retrieve(wide), "any": Repair(model)}
-    found = run(Guard(chain, lacking, on_fail=policy).with_trace(), "it", mode)
+    found = run(Guard(chain, lacking, on_fail=policy).with_trace(), "it")
     assert found.trace.outcome == "recovered"
     assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "repair"]
     assert [one.origin for one in found.trace.attempts] == ["chain", "chain", "repair"]
@@ -213,48 +205,48 @@ def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers(mode
     model = ScriptedModel(script=lambda stage, messages: "so")
     policy = {"neutral": Retrieve(wide), "any": Repair(model)}
     guard = Guard(chain, lacking, on_fail=policy, budget=Budget(attempts=9))
-    found = run(guard.with_trace(), "it", mode)
+    found = run(guard.with_trace(), "it")
     assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"
 
 
-def test_only_the_retriever_that_is_named_searches_for_more(mode: str) -> None:
+def test_only_the_retriever_that_is_named_searches_for_more() -> None:
     named, other = Echo(), Echo()
     wide, beside = widen(named), widen(other)
     both = {"context": wide, "more": beside, "answer": lambda _: next(answers)}
     answers = iter(["one", "two", "three"])
     guard = Guard(both, lambda _: neutral("it is red"), on_fail={"neutral": Retrieve(wide)})
-    run(guard.with_trace(), "it", mode)
+    run(guard.with_trace(), "it")
     assert {"it is red"} == {query for query, _ in named.asked} - {"it"}
     assert {query for query, _ in other.asked} == {"it"}
 
 
-def test_a_copy_of_the_retriever_in_the_chain_is_meant_too(mode: str) -> None:
+def test_a_copy_of_the_retriever_in_the_chain_is_meant_too() -> None:
     echo = Echo()
     wide = widen(echo)
     chain = chain_over(pickle.loads(pickle.dumps(wide)).with_config(tags=["copied"]))
     guard = Guard(chain, judge, on_fail=Retrieve(wide))
-    assert run(guard.with_trace(), {"question": "it"}, mode).trace.outcome == "recovered"
+    assert run(guard.with_trace(), {"question": "it"}).trace.outcome == "recovered"
 
 
-def test_one_that_the_chain_never_asks_is_passed_over(mode: str) -> None:
+def test_one_that_the_chain_never_asks_is_passed_over() -> None:
     elsewhere = widen(Echo())
     alone = Guard(chain_over(Echo()), judge, on_fail=Retrieve(elsewhere))
-    trace = run(alone.with_trace(), {"question": "it"}, mode).trace
+    trace = run(alone.with_trace(), {"question": "it"}).trace
     assert trace.reason == (
         "attempt 1 was rejected, and the chain did not ask the retriever that is to find more"
     )
     policy = {"neutral": Retrieve(elsewhere), "any": "regenerate"}
     both = Guard(chain_over(Echo()), judge, on_fail=policy)
-    trace = run(both.with_trace(), {"question": "it"}, mode).trace
+    trace = run(both.with_trace(), {"question": "it"}).trace
     assert [attempt.recovery for attempt in trace.attempts] == [None, "regenerate"]
 
 
-def test_a_model_can_answer_from_what_a_widened_retriever_finds(mode: str) -> None:
+def test_a_model_can_answer_from_what_a_widened_retriever_finds() -> None:
     """Check that the guard then asks the retriever about the failed claims only."""
     echo = Echo()
     wide = widen(echo)
     model = ScriptedModel(script=lambda stage, messages: "||||")
     guard = Guard(chain_over(wide), judge, on_fail=Retrieve(wide, then=Repair(model)))
-    found = run(guard.with_trace(), {"question": "it"}, mode)
+    found = run(guard.with_trace(), {"question": "it"})
     assert found.trace.attempts[1].origin == "repair"
     assert sorted(echo.asked) == [("it", 2), ("it is heavy", 2), ("it is red", 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
 
@@ -25,11 +24,6 @@ ENDS: dict[str, dict[str, Any]] = {
 OUTPUT = {"answer": AIMessage(SAID), "context": [Document("The tower is 84 metres tall.")]}
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class _Told(BaseCallbackHandler):
     """Keep the events, as a client of `astream_events` gets them, and the trace."""
 
@@ -47,19 +41,14 @@ class _Told(BaseCallbackHandler):
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("judge", JUDGES)
-def test_no_client_reads_them(
-    judge: str, end: str, mode: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_client_reads_them(judge: str, end: str, caplog: pytest.LogCaptureFixture) -> None:
     told = _Told()
     config: Any = {"callbacks": [told]}
     left: Any
     with caplog.at_level(logging.DEBUG, "demur"), JUDGES[judge]() as evaluator:
         guard: Any = Guard(Chain(OUTPUT), evaluator, **ENDS[end])
         try:
-            if mode == "sync":
-                left = guard.invoke("How tall?", config)
-            else:
-                left = asyncio.run(guard.ainvoke("How tall?", config))
+            left = guard.invoke("How tall?", config)
         except (AnswerRejected, EvaluatorFailed) as error:
             left = (str(error), repr(error), error.args[0], error.trace.reason)
     assert not quotes(left)
@@ -76,25 +65,23 @@ def test_no_client_reads_them(
 
 
 @pytest.mark.parametrize("judge", [name for name in JUDGES if name != "rejecting"])
-def test_a_note_says_of_what_could_not_be_judged_the_kind_of_error_alone(
-    judge: str, mode: str
-) -> None:
+def test_a_note_says_of_what_could_not_be_judged_the_kind_of_error_alone(judge: str) -> None:
     with JUDGES[judge]() as evaluator:
         chain = Chain({**OUTPUT, "answer": AIMessage("So.")})
         guard: Any = Guard(chain, evaluator, on_fail="annotate")
-        left = run(guard, "How tall?", mode)["answer"]
+        left = run(guard, "How tall?")["answer"]
     assert left.text.startswith("So.\n\n")
     assert "could not decide about it" in left.text
     assert not quotes(left)
 
 
-def test_so_it_is_of_a_repair_that_fails(mode: str) -> None:
+def test_so_it_is_of_a_repair_that_fails() -> None:
     def refuse(stage: str, messages: Any) -> str:
         raise PermissionError(f"who sent {messages[-1].text[-150:]}, and {KEY}?")
 
     model = ScriptedModel(script=refuse)
     with JUDGES["rejecting"]() as evaluator:
-        found = traced(Guard(Chain(OUTPUT), evaluator, model=model), mode=mode)
+        found = traced(Guard(Chain(OUTPUT), evaluator, model=model))
     assert found.trace.reason == "the answer could not be repaired (PermissionError)"
     assert quotes(found.trace.error)
     assert not quotes(found.output)

@@ -35,7 +35,7 @@ class Chain:
         return self.outputs[min(len(self.inputs), len(self.outputs)) - 1]
 
 
-def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
+def run(runnable: Runnable[Any, Any], given: Any, mode: str = "sync") -> Any:
     return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
 
 

@@ -181,7 +181,7 @@ class Client(BaseCallbackHandler):
         """Return the sum of the chunks."""
         return reduce(added, self.chunks)
 
-    def read(self, runnable: Runnable[Any, Any], given: Any, mode: str) -> Client:
+    def read(self, runnable: Runnable[Any, Any], given: Any, mode: str = "sync") -> Client:
         """Read a stream to its end, sync or async, and return this client."""
         if mode == "sync":
             for chunk in runnable.stream(given, {"callbacks": [self]}):

@@ -109,14 +109,21 @@ def client(url: str) -> httpx.Client:
     return httpx.Client(base_url=url, trust_env=False, timeout=30)
 
 
-def asked(url: str, question: str = "How tall is it?") -> list[Told]:
-    """Ask a question, and return all events of the answer."""
+def asked(
+    url: str, question: str = "How tall is it?", left: threading.Event | None = None
+) -> list[Told]:
+    """Ask a question, and return all events of the answer; set `left` when the first one comes."""
     with (
         client(url) as http,
         http.stream("POST", "/ask", json={"question": question}) as response,
     ):
         response.raise_for_status()
-        return [*read(response.iter_lines())]
+        events = []
+        for event in read(response.iter_lines()):
+            events.append(event)
+            if left is not None:
+                left.set()
+        return events
 
 
 def text_of(events: list[Told]) -> str:
