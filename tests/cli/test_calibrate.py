@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,6 @@ from rich.console import Console
 
 from demur import Evaluation, Sample, Threshold, cli
 from demur.calibration import best_f1, calibrate, percentile
-from demur.guard import Trace
 from demur.observe import Record
 from support import records
 from support.evaluators import Scripted
@@ -76,16 +74,6 @@ def _labels(path: Path, labels: Mapping[str, bool]) -> Path:
 
 def _csv(path: Path, case: Case) -> Path:
     return _labels(path, dict(zip(case.ids(), case.labels, strict=True)))
-
-
-def _traces(path: Path, runs: Sequence[Record]) -> Path:
-    fields = (Record.model_fields.keys() & Trace.model_fields.keys()) - {"outcome", "reason"}
-    traces = [
-        Trace(outcome="passed", reason="-", **{name: getattr(run, name) for name in fields})
-        for run in runs
-    ]
-    path.write_text(json.dumps([json.loads(one.model_dump_json()) for one in traces]))
-    return path
 
 
 def _expected(case: Case, target: float = 0.1, confidence: float = 0.9) -> Threshold:
@@ -158,15 +146,6 @@ def test_a_log_gives_what_calibrate_gives(
     again = command.as_json(path, "--target", 0.1, *options, "--force")
     assert Threshold.model_validate(again["threshold"]) == command.chosen() == _expected(case)
     assert (again["file"], again["saved"]) == (str(path), told["saved to"])
-
-
-def test_saved_traces_are_called_by_their_number(tmp_path: Path, command: Command) -> None:
-    case = _case()
-    path = _traces(tmp_path / "traces.json", case.runs)
-    numbered = {f"trace-{at}": label for at, label in enumerate(case.labels, start=1)}
-    labels = _labels(tmp_path / "labels.csv", numbered)
-    command.told(path, "--target", 0.1, "--labels", labels)
-    assert command.chosen("traces") == _expected(case)
 
 
 def test_of_a_guards_run_the_first_answer_counts(command: Command) -> None:
@@ -407,13 +386,6 @@ def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, command: Com
     assert (whole["repeats"], whole["threshold"]["samples"]) == (120, 60)
 
 
-def test_answers_without_a_text_are_not_compared(command: Command) -> None:
-    path = command.log(*(scored(judged(0.5), at=at, answer="") for at in range(3)))
-    told = command.told(path, "--percentile", 5)
-    assert told["not compared"].startswith("3 answers without a text in the file")
-    assert "counted once" not in told
-
-
 def test_an_answer_that_is_labelled_both_ways_is_named(command: Command) -> None:
     case = _case(labelled=True)
     twin = scored(judged(0.1), at=999, answer="It is 3 m  high.", metadata={"hallucinated": False})
@@ -605,12 +577,3 @@ def test_no_file_is_written_over(tmp_path: Path, command: Command) -> None:
     assert "would replace the labels" in command.refuses(path, *way, code=64)
     command.told(path, "--percentile", 50, "--force")
     assert command.chosen().percentile == 50
-
-
-def test_a_pipe_would_be_read_in_part(tmp_path: Path, command: Command) -> None:
-    path, pipe = command.log(*_case(10).runs), tmp_path / "pipe"
-    os.mkfifo(pipe)
-    held = os.open(pipe, os.O_RDWR)
-    os.write(held, path.read_bytes()[:1000])
-    assert "is a pipe" in command.refuses(pipe, "--percentile", 5)
-    os.close(held)

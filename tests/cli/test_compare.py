@@ -182,49 +182,6 @@ def test_it_goes_on_and_asks_nothing_twice(file: Path, detectors: Any) -> None:
     assert len(detectors["guesses"].asked) == 8
 
 
-@pytest.mark.usefixtures("told_at_once")
-def test_an_interrupt_says_how_to_go_on(
-    file: Path, tmp_path: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(sample: Sample) -> Evaluation:
-        if "City5 " in sample.answer:
-            raise KeyboardInterrupt
-        return _knows(sample)
-
-    known: Any = DETECTORS
-    stops = Detector("stops", "", 1, lambda model, **options: Scripted(script=interrupted))
-    monkeypatch.setitem(known, "stops", stops)
-    options = ("--method", "stops", "--max-concurrency", 1)
-    assert _run(file, *options, "--html", tmp_path / "a.html") == 130
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "stopped: 5 of 20 are in" in " ".join(err.split())
-    assert not (tmp_path / "a.html").exists()
-    works = Detector("stops", "", 1, lambda model, **options: Scripted(script=_knows))
-    monkeypatch.setitem(known, "stops", works)
-    assert _run(file, *options) == 0
-    assert "15 of 15" not in capsys.readouterr().err
-
-
-def test_expensive_detectors_are_asked_about_fewer_rows(file: Path, detectors: Any) -> None:
-    assert _run(file, "--limit", 12, "--limit-expensive", 4) in (0, 2)
-    assert len(detectors["knows"].asked) == 12
-    assert len(detectors["guesses"].asked) == 4
-    assert set(detectors["guesses"].asked) < set(detectors["knows"].asked)
-
-
-def test_with_retry_what_was_undetermined_is_asked_again(
-    file: Path, detectors: Any, capsys: Any
-) -> None:
-    assert _run(file) == 2
-    assert _run(file, "--retry", "--json") == 2
-    again = Counter(detectors["guesses"].asked)
-    assert Counter(again.values()) == {1: 16, 2: 4}
-    assert set(Counter(detectors["knows"].asked).values()) == {1}
-    out = capsys.readouterr().out.splitlines()[-1]
-    assert json.loads(out)["detectors"][1]["undetermined"] == 4
-
-
 def test_labels_may_come_from_a_file_and_rows_without_one_are_told_and_not_asked_about(
     tmp_path: Path, detectors: Any, capsys: Any
 ) -> None:
@@ -271,18 +228,6 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert "On the Pareto line of AUROC and seconds an answer: knows." in capsys.readouterr().out
     assert _print(found, "--method", "reads") == 64
     assert "holds no findings of 'reads'" in _flat(capsys)
-
-
-def test_labels_can_be_corrected_afterwards(
-    file: Path, tmp_path: Path, detectors: Any, capsys: Any
-) -> None:
-    assert _run(file, "--method", "knows") == 0
-    capsys.readouterr()
-    labels = _write(tmp_path / "labels.jsonl", [{"id": "q0", "hallucinated": True}])
-    assert _print(file.with_name("rows.compare.jsonl"), "--labels", labels, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["hallucinated"] == 11
-    assert told["detectors"][0]["quality"]["auroc"]["value"] == pytest.approx(1 - 0.5 / 11)
 
 
 def test_what_says_how_to_ask_has_no_effect_then_and_another_model_is_refused(

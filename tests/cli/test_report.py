@@ -16,15 +16,15 @@ def _run(*arguments: object) -> int:
     return cli.run(["report", *map(str, arguments)])
 
 
-@pytest.fixture(params=[jsonl, sqlite])
-def log(request: Any, tmp_path: Path) -> Path:
-    path: Path = request.param(tmp_path / "runs.log", RUNS)
-    return path
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return sqlite(tmp_path / "runs.log", RUNS)
 
 
-@pytest.mark.slow
-def test_it_says_where_the_page_is(log: Path, tmp_path: Path, capsys: Any) -> None:
-    assert _run(log) == 0
+@pytest.mark.smoke
+@pytest.mark.parametrize("write", [jsonl, sqlite])
+def test_it_says_where_the_page_is(write: Any, tmp_path: Path, capsys: Any) -> None:
+    assert _run(write(tmp_path / "runs.log", RUNS)) == 0
     out, err = capsys.readouterr()
     assert out == f"{len(RUNS)} runs written to {tmp_path / 'runs.html'}\n"
     assert err == ""
@@ -39,14 +39,6 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
     assert out.read_text() == "before"
     assert _run(log, "-o", out, "--force", "--title", "Answers of <May>") == 0
     assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
-
-
-def test_what_it_reads_is_never_replaced(log: Path, tmp_path: Path, capsys: Any) -> None:
-    labels = tmp_path / "labels.csv"
-    labels.write_text("id,hallucinated\n")
-    assert _run(log, "--labels", labels, "-o", labels, "--force") == 64
-    assert "it would replace" in _flat(capsys.readouterr().err)
-    assert labels.read_text() == "id,hallucinated\n"
 
 
 def test_scores_of_several_parts_are_told(tmp_path: Path) -> None:
@@ -88,13 +80,6 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
         assert said in page
 
 
-def test_an_empty_log_is_a_report_too(tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / "a.jsonl").touch()
-    assert _run(tmp_path / "a.jsonl") == 0
-    assert "0 runs written to" in capsys.readouterr().out
-    assert "No run is in it yet" in (tmp_path / "a.html").read_text("utf-8")
-
-
 def test_damaged_lines_are_told(tmp_path: Path, capsys: Any) -> None:
     log = jsonl(tmp_path / "a.jsonl", RUNS[:2])
     log.write_bytes(log.read_bytes() + b"{}\n" * 30)
@@ -105,23 +90,23 @@ def test_damaged_lines_are_told(tmp_path: Path, capsys: Any) -> None:
     assert "10 more are left out" in err
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_wrong_usage(log: Path, tmp_path: Path, capsys: Any) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,hallucinated\n")
+    for options, why in (
         (["--price-in", "1"], "given together"),
         (["--price-in", "inf", "--price-out", "1"], "expected a number, got inf"),
         (["--last", "0"], "--last"),
-        (["-o", "{log}"], "exists: replace it with --force"),
-        (["-o", "{log}", "--force"], "is the log itself"),
-    ],
-)
-def test_wrong_usage(log: Path, options: list[str], why: str, capsys: Any) -> None:
-    assert _run(log, *(one.format(log=log) for one in options)) == 64
-    assert why in _flat(capsys.readouterr().err)
+        (["-o", log], "exists: replace it with --force"),
+        (["-o", log, "--force"], "is the log itself"),
+        (["--labels", labels, "-o", labels, "--force"], "it would replace"),
+    ):
+        assert _run(log, *options) == 64
+        assert why in _flat(capsys.readouterr().err)
     assert not log.with_suffix(".html").exists()
+    assert labels.read_text() == "id,hallucinated\n"
 
 
-@pytest.mark.slow
 def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) -> None:
     garbage = tmp_path / "garbage"
     garbage.write_text("garbage\nmore\n")

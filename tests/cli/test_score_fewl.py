@@ -179,6 +179,9 @@ def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any)
 
 
 def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
+    assert _score(file, "--ray", "auto") == 64  # A cluster shares no folder.
+    assert "give its URL, --neighbors" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert [*file.parent.iterdir()] == [file]
     for options, said in (
         (["--config", "fewl-tv"], "unknown config 'fewl-tv': did you mean fewl"),
         (["--similarity", "guess"], "unknown similarity 'guess'"),
@@ -187,16 +190,13 @@ def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
         (["--reference-model", "openai:y"], "n_answers has no effect with several references"),
         (["--config", "fewl-ideal"], "line 1: a configuration with ideal weights needs a list"),
         (["--premise", "question"], "'answer' or 'reference'"),
-        (["--ray", "auto"], "give its URL, --neighbors"),  # A cluster shares no folder.
     ):
         assert _score(file, *options, configs=()) == 64
         assert said in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
-    before = [*file.parent.iterdir()]
     file.write_text('{"answer": "a"}\n')
     assert _score(file) == 64
     assert "line 1: it has no question" in capsys.readouterr().err
     assert server.requests == []
-    assert before == [file]
 
 
 def test_ideal_weights_read_labelled_answers(file: Path, server: OpenAIServer) -> None:

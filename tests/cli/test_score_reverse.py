@@ -197,42 +197,6 @@ def test_an_entity_that_is_no_name_is_refused_before_anything_is_asked(
     assert not file.with_name("rows.scores.jsonl").exists()
 
 
-def test_an_answer_about_nothing_is_undetermined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = _write(tmp_path / "rows.jsonl", [{"id": "q0", "answer": "Thanks for your letter."}])
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with openai_server(["Entity: none"]) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert _score(file, "--json") == 2
-        assert len(server.requests) == 1
-    assert json.loads(capsys.readouterr().out)["figures"][0]["undetermined"] == 1
-    (found,) = _findings(file).values()
-    assert "about nothing that has a name" in found["error"]
-    assert found["score"] is None
-
-
-def test_the_same_command_goes_on_and_another_is_refused(
-    file: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _score(file, "--limit", 2) == 0
-    assert len(server.requests) == 2 * 2
-    assert _score(file) == 0
-    assert len(server.requests) == 2 * ROWS
-    assert len(_findings(file)) == ROWS
-    capsys.readouterr()
-    for options, said in (
-        (["--matcher", "exact"], 'matcher was "normalized" and is "exact"'),
-        (["--validator", "openai:y"], 'validator was not given and is "openai:y"'),
-        (["--threshold", 0.5], "threshold was 0.8 and is 0.5"),
-        (["--config", "em"], 'config was ["qg"] and is ["em"]'),
-        (["--model", "openai:y"], 'model was "openai:x" and is "openai:y"'),
-    ):
-        assert _score(file, *options) == 64
-        assert said in _said(capsys)
-    assert len(server.requests) == 2 * ROWS
-
-
 def test_wrong_usage(file: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     for options, said in (
         (["--matcher", "guess"], "unknown matcher 'guess': expected one of exact, published_qg"),

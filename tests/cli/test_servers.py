@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,7 +95,6 @@ def test_what_stands_against_it_is_one_line(
     ):
         for command in (
             ["log", "list", where],
-            ["log", "summary", where],
             ["report", where, "-o", "x.html"],
             ["calibrate", where, "--percentile", "5", "-o", "x.json"],
         ):
@@ -106,24 +104,3 @@ def test_what_stands_against_it_is_one_line(
             assert "hush" not in err
             assert "anotherpassword" not in err
             assert "Traceback" not in err
-
-
-def test_a_server_that_goes_away_while_it_is_read_is_one_line(
-    url: str, postgres: PostgresServer, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    SQLSink(url).write_all(RUNS)
-    database = url.rpartition("/")[2]
-
-    def gone(*_: object) -> None:
-        postgres.ask(
-            "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
-            None,
-            database,
-        )
-
-    monkeypatch.setattr(sys.modules["demur.cli.log"], "say_left_out", gone)
-    code, out, err = _run(capsys, "log", "summary", url)
-    assert (code, out) == (2, "")
-    assert "cannot be read: terminating connection due to administrator command" in " ".join(
-        err.split()
-    )

@@ -96,17 +96,6 @@ def test_average_precision_sums_precision_over_steps_of_recall(drawn: Drawn) -> 
     assert float(average_precision(*_columns(drawn))) == pytest.approx(area, abs=1e-12)
 
 
-@given(ANSWERS)
-def test_areas_depend_on_the_order_of_scores_alone(drawn: Drawn) -> None:
-    assume(_both(drawn))
-    scores, labels, weights = _columns(drawn)
-    ranks = np.searchsorted(np.unique(scores), scores).astype(np.float64)
-    for area in (auroc, average_precision):
-        assert float(area(scores, labels, weights)) == float(area(ranks**3 - 7, labels, weights))
-    turned = float(auroc(-scores, labels, weights))
-    assert turned == pytest.approx(1 - float(auroc(scores, labels, weights)), abs=1e-12)
-
-
 @pytest.mark.parametrize("label", [True, False])
 def test_nothing_is_told_apart_where_all_answers_have_one_label(label: bool) -> None:
     labels, flagged = np.full(4, label), np.array([True, True, False, False])
@@ -128,20 +117,6 @@ def test_decisions_counted_by_hand() -> None:
     flagged = np.array([True, True, False, True, False, False, False])
     assert float(balanced_accuracy(flagged, wrong, _ones(7))) == pytest.approx((2 / 3 + 3 / 4) / 2)
     assert float(f1(flagged, wrong, _ones(7))) == pytest.approx(2 * 2 / (3 + 3))
-
-
-@given(ANSWERS, st.data())
-def test_decisions_count_as_often_as_their_answers(drawn: Drawn, data: Any) -> None:
-    assume(_both(drawn))
-    flags = data.draw(st.lists(st.booleans(), min_size=len(drawn), max_size=len(drawn)))
-    _, labels, weights = _columns(drawn)
-    flagged = np.array(flags)
-    times = weights.astype(int)
-    for figure in (balanced_accuracy, f1):
-        repeated = figure(np.repeat(flagged, times), np.repeat(labels, times), _ones(times.sum()))
-        value = float(figure(flagged, labels, weights))
-        assert value == pytest.approx(float(repeated), abs=1e-12)
-        assert 0 <= value <= 1
 
 
 @given(ANSWERS, st.booleans())
@@ -190,18 +165,22 @@ def test_a_group_is_in_one_half_and_halves_have_as_many_groups(drawn: Drawn, see
     assert (first == halves(labels, groups.tolist(), seed)).all()
 
 
+def test_another_seed_draws_other_halves_and_another_interval() -> None:
+    labels = np.array([True, False] * 20)
+    drawn = {tuple(halves(labels, range(40), seed).tolist()) for seed in range(5)}
+    assert len(drawn) == 5
+    figure = partial(auroc, np.arange(30) % 7, np.arange(30) % 3 == 0)
+    (one,), (again,), (other,) = (estimates([figure], range(30), seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one.interval != other.interval
+
+
 @given(st.integers(2, 20), st.integers(2, 20), st.integers(0, 5))
 def test_both_halves_have_both_labels_where_they_can(wrong: int, right: int, seed: int) -> None:
     labels = np.array([True] * wrong + [False] * right)
     first = halves(labels, range(wrong + right), seed)
     for half in (first, ~first):
         assert set(labels[half].tolist()) == {True, False}
-
-
-def test_another_seed_draws_other_halves() -> None:
-    labels = np.array([True, False] * 20)
-    drawn = {tuple(halves(labels, range(40), seed).tolist()) for seed in range(5)}
-    assert len(drawn) == 5
 
 
 @given(ANSWERS, st.booleans(), st.integers(0, 3))
@@ -219,11 +198,8 @@ def test_a_half_is_decided_by_the_labels_of_the_other_half_alone(
     again = cross_fitted(scores, turned, first, by_f1=by_f1)
     assert again is not None
     assert (again[first] == flagged[first]).all()
-
-
-def test_nothing_is_chosen_on_a_half_of_one_label() -> None:
-    first = np.array([True, False, True, False])
-    assert cross_fitted(SCORES, WRONG, first, by_f1=True) is None
+    # Nothing is chosen on a half of one label.
+    assert cross_fitted(scores, first, first, by_f1=by_f1) is None
 
 
 def test_scores_that_tell_nothing_are_not_made_to_look_good_by_the_choice() -> None:
@@ -256,22 +232,15 @@ def test_the_interval_of_a_mean_is_that_of_its_standard_error() -> None:
 
 
 def test_answers_of_one_group_count_as_one() -> None:
-    labels = np.arange(100) % 2 == 0
-    (alone,) = estimates([partial(_share, labels)], range(100), 0)
+    labels = np.arange(50) % 2 == 0
+    (alone,) = estimates([partial(_share, labels)], range(50), 0)
     times = np.repeat(labels, 20)
-    (together,) = estimates([partial(_share, times)], np.repeat(np.arange(100), 20).tolist(), 0)
+    (together,) = estimates([partial(_share, times)], np.repeat(np.arange(50), 20).tolist(), 0)
     assert together == alone
-    (apart,) = estimates([partial(_share, times)], range(2000), 0)
+    (apart,) = estimates([partial(_share, times)], range(1000), 0)
     assert alone.interval is not None
     assert apart.interval is not None
     assert np.diff(apart.interval) < np.diff(alone.interval) / 3
-
-
-def test_the_same_seed_gives_the_same_interval() -> None:
-    figure = partial(auroc, np.arange(30) % 7, np.arange(30) % 3 == 0)
-    (one,), (again,), (other,) = (estimates([figure], range(30), seed) for seed in (1, 1, 2))
-    assert one == again
-    assert one.interval != other.interval
 
 
 def test_there_is_no_interval_of_one_group_or_of_what_is_mostly_undefined() -> None:

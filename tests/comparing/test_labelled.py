@@ -63,21 +63,18 @@ def test_a_label_is_true_or_false_or_missing(read: Read) -> None:
     assert sorted(_asked(labelled, CHEAP)) == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_named_answers_have_a_label_each(read: Read) -> None:
+def test_named_answers_have_a_label_each_also_on_lines_with_one_id(read: Read) -> None:
     answers = {"good": "a", "bad": "b", "odd": "c"}
     row = {"id": "q", "answers": answers, "hallucinated": {"good": False, "bad": True}}
     labelled = read(row)
     assert _labels(labelled) == {"q:good": False, "q:bad": True}
     assert labelled.unlabelled == 1
     assert _asked(labelled, CHEAP) == ["q:good", "q:bad"]
-
-
-def test_lines_with_one_id_are_all_read_and_each_for_what_it_has(read: Read) -> None:
     rows = [
-        {"id": "q", "answers": {"a": "x"}, "hallucinated": {"a": True}},
-        {"id": "q", "answers": {"b": "x"}, "hallucinated": {"b": False}, "contexts": ["c"]},
+        {"id": "q", "answers": {"a": "x"}, "wrong": {"a": True}},
+        {"id": "q", "answers": {"b": "x"}, "wrong": {"b": False}, "contexts": ["c"]},
     ]
-    labelled = read(*rows, limit=1)
+    labelled = read(*rows, limit=1, fields=("hallucinated=wrong",))
     assert _labels(labelled) == {"q:a": True, "q:b": False}
     assert _asked(labelled, CHEAP) == ["q:a", "q:b"]
     assert _asked(labelled, READER) == ["q:b"]
@@ -100,11 +97,6 @@ def test_groups_are_those_of_a_field_and_else_the_rows(read: Read) -> None:
     assert groups == {"a": "7", "b:x": "b", "b:y": "b"}
 
 
-def test_a_field_of_another_name_holds_the_label(read: Read) -> None:
-    row = {"id": "a", "answer": "x", "wrong": True, "hallucinated": False}
-    assert _labels(read(row, fields=("hallucinated=wrong",))) == {"a": True}
-
-
 @pytest.mark.parametrize(
     ("row", "why"),
     [
@@ -118,9 +110,6 @@ def test_a_field_of_another_name_holds_the_label(read: Read) -> None:
 def test_a_label_that_cannot_be_read_is_told_with_its_line(read: Read, row: Any, why: str) -> None:
     with pytest.raises(ScoringError, match=f"rows.jsonl, line 2: .*{why}"):
         read({"answer": "fine", "hallucinated": True}, row)
-
-
-def test_a_set_without_labels_says_how_to_give_some(read: Read) -> None:
     with pytest.raises(ScoringError, match=r"none of its 2 answers has a label.*--labels"):
         read({"answer": "a"}, {"answer": "b"})
 

@@ -69,20 +69,6 @@ def test_a_claim_that_is_nowhere_is_searched_for() -> None:
     ]
 
 
-def test_what_a_passage_contradicts_is_corrected_with_the_passage() -> None:
-    answers = ["sample picks elements.", "sample picks all elements."]
-    chat, retriever = model(answers, ["Contradiction", "Entailment"]), Queries()
-    found = guarded(chat, retriever).with_trace().invoke(QUESTION)
-    assert (found.trace.outcome, found.output) == ("recovered", "sample picks all elements [1].")
-    assert (found.trace.attempts[1].recovery, found.trace.attempts[1].origin) == (
-        "repair",
-        "repair",
-    )
-    assert retriever.asked == [QUESTION]
-    (repair,) = (str(one[-1].content) for one in chat.requests if "problems-" in one[-1].content)
-    assert "Contradicted by the sources: sample picks elements" in repair
-
-
 def test_what_stays_wrong_is_refused() -> None:
     answers = ["sample picks elements.", "sample picks all elements.", "sample picks no elements."]
     chat = model(answers, ["Neutral"] + 9 * ["Contradiction"])

@@ -59,17 +59,6 @@ def test_functions_and_classes_are_read_and_values_private_names_and_doubles_are
     ]
 
 
-def test_a_long_text_becomes_several_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    def long() -> None:
-        pass
-
-    long.__doc__ = "One sentence of some words is here. " * 40
-    _module(monkeypatch, long=long)
-    found = corpus.passages(["invented"])
-    assert len(found) > 2
-    assert {one.metadata["title"] for one in found} == {"invented.long"}
-
-
 def test_sessions_at_the_prompt_are_left_out() -> None:
     text = (
         "One line\nand the next.\n\n>>> f(1)\n1\n\n    >>> f(2)\n\n    indented text\n\nThe last."

@@ -74,17 +74,11 @@ def test_vectors_are_computed_once_and_an_interrupted_run_goes_on(
     reports.clear()
     open_index(PASSAGES, again, "letters", tmp_path, lambda *report: reports.append(report))
     assert (again.texts, reports) == (0, [])
-
-
-def test_other_passages_and_other_embeddings_have_a_collection_of_their_own(
-    tmp_path: Path,
-) -> None:
-    open_index(PASSAGES, Letters(), "letters", tmp_path, silent)
-    few = open_index(PASSAGES[:2], Letters(), "letters", tmp_path, silent)
-    assert len(few.get()["ids"]) == 2
-    other = Letters()
-    open_index(PASSAGES, other, "other letters", tmp_path, silent)
-    assert other.texts == len(PASSAGES)
+    # Other passages and other embeddings have a collection of their own.
+    few = open_index(PASSAGES[:2], again, "letters", tmp_path, silent)
+    assert len(few.get()["ids"]) == again.texts == 2
+    open_index(PASSAGES, again, "other letters", tmp_path, silent)
+    assert again.texts == 2 + len(PASSAGES)
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

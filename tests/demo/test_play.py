@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,15 +101,6 @@ def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
     assert "1 question: 1 abstained; recoveries: 2 retrieve" in out
 
 
-def test_a_path_is_shown_and_not_obeyed(tmp_path: Path) -> None:
-    model = _replies("It removes files.", TRIPLET, "1. Entailment")
-    traces = tmp_path / "a\x1b]0;owned\x07 [bold]b[/bold]\n\u202ec.json"
-    out = _shown(model, traces, ("What does it remove?",))
-    assert "a␛]0;owned␇ [bold]b[/bold] \ufffdc.json\n" in out
-    assert out.count("a␛]0;owned␇ [bold]b[/bold] \ufffdc.html") == 1
-    assert traces.exists()
-
-
 def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) -> None:
     class Broken(GenericFakeChatModel):
         def _generate(self, messages: list[BaseMessage], *rest: Any, **options: Any) -> Any:
@@ -131,9 +120,6 @@ def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) ->
 def test_a_place_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"cannot be written to .*demur demo --traces FILE"):
         _shown(FakeListChatModel(responses=[]), tmp_path, ("Anything?",))
-
-
-def test_a_report_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "traces.html").mkdir()
     model = _replies("It removes directories.", OTHER, "1. Entailment")
     with pytest.raises(DemurError, match=r"the report cannot be written to .*traces\.html"):
@@ -168,18 +154,3 @@ def test_the_command_names_the_file_and_the_interrupt_is_clean(
     err = capsys.readouterr().err
     assert "stopped" in err
     assert "Traceback" not in err
-
-
-@pytest.mark.slow
-def test_without_chroma_the_command_says_what_to_install(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['onnxruntime'] = None; sys.modules['chromadb'] = None\n"
-        "from demur import cli\n"
-        "from langchain_core.language_models import FakeListChatModel\n"
-        "cli.resolve_model = lambda name: FakeListChatModel(responses=['x'])\n"
-        f"sys.exit(cli.run(['demo', '--traces', {str(tmp_path / 'traces.json')!r}]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert "pip install 'demur[chroma]'" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr

@@ -44,26 +44,14 @@ def test_a_search_is_told_with_what_it_found() -> None:
         "again. Other passages: m.g, m.h."
     )
     assert "Other" not in telling.action(_attempt("m.f"), _attempt("m.f", **told))
-
-
-def test_a_contradiction_is_told() -> None:
-    feedback = _feedback(ClaimLabel.CONTRADICTION)
-    following = _attempt("m.f", recovery="repair", origin="repair", feedback=feedback)
-    said = telling.action(_attempt("m.f"), following)
-    assert said == (
-        "The passages contradict claims. The guard had the answer corrected; a model answered "
-        "from the references, told what was wrong."
-    )
+    trace = _trace("recovered")
+    again = _attempt(recovery="retrieve")
+    recovered = trace.model_copy(update={"attempts": (*trace.attempts, again, again)})
+    traces = [_trace("passed"), recovered, _trace("passed")]
+    assert telling.tally(traces) == "3 questions: 2 passed, 1 recovered; recoveries: 2 retrieve"
 
 
 @pytest.mark.parametrize("outcome", get_args(TraceOutcome))
 def test_every_outcome_has_words_and_its_reason(outcome: Any) -> None:
     assert telling.ending(_trace(outcome)).endswith(": why")
     assert telling.tally([_trace(outcome)]) == f"1 question: 1 {outcome.replace('_', ' ')}"
-
-
-def test_tally_counts_outcomes() -> None:
-    again = _attempt(recovery="retrieve")
-    recovered = _trace("recovered").model_copy(update={"attempts": (_attempt(), again, again)})
-    traces = [_trace("passed"), recovered, _trace("passed")]
-    assert telling.tally(traces) == "3 questions: 2 passed, 1 recovered; recoveries: 2 retrieve"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import random
 import threading
 import uuid
@@ -32,7 +33,7 @@ from support.handlers import (
     rag,
     run,
 )
-from support.waiting import until, wait
+from support.waiting import PATIENCE, until, wait
 
 # --- What goes wrong ------------------------------------------------------------------------------
 
@@ -147,6 +148,37 @@ def test_streams_that_are_never_closed_do_not_pile_up(monkeypatch: pytest.Monkey
     for stream in streams:
         next(stream)
     assert handler.counts.given_up == 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["runs", "backlog"])
+def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
+    """Let the stream end even while its handler works in the same thread."""
+
+    def words(_: Iterator[Any]) -> Iterator[str]:
+        yield from ("good", "b", "c")
+
+    handler, records = handler_for(echo)
+    lock: Any = handler._runs._lock if where == "runs" else handler._recorder._backlog._changed
+
+    def abandon() -> None:
+        stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
+        assert [next(stream), next(stream)] == ["good", "b"]
+        cycle: list[Any] = [stream]
+        cycle.append(cycle)
+
+    def collect() -> None:
+        abandon()
+        with lock:
+            gc.collect()
+
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert handler.flush(PATIENCE)
+    assert [record.answer for record in records.all] == ["good"]
+    assert nothing_left(handler)
 
 
 def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:

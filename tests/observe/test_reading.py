@@ -66,20 +66,6 @@ def test_where_there_is_no_question_there_is_none(input: Any) -> None:
     assert (said.question, said.answer, said.error) == (None, "good", None)
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        {"messages": [HumanMessage("old"), AIMessage("a"), HumanMessage("q"), AIMessage("good")]},
-        [HumanMessage("q"), AIMessage("good")],
-        {"question": "q", "answer": "good"},
-    ],
-)
-def test_of_a_graph_that_is_resumed_the_state_has_the_question(output: Any) -> None:
-    said = read(object(), output, (), Readers())
-    assert said is not None
-    assert (said.question, said.answer) == ("q", "good")
-
-
 def test_a_question_that_the_reader_does_not_find_is_not_taken_from_elsewhere() -> None:
     said = read({"messages": [("user", "q")]}, "good", (), Readers(question=lambda given: None))
     assert said is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from demur.scoring import (
     Data,
     Note,
     Progress,
-    Row,
     Run,
     Scorers,
     ScoringError,
@@ -23,6 +21,7 @@ from demur.scoring import (
 )
 from support.evaluators import Scripted, undetermined
 from support.scoring import findings, keys, length, rows, run_on
+from support.waiting import PATIENCE
 from support.words import KEY
 
 
@@ -58,6 +57,14 @@ def test_a_line_for_each_answer_and_evaluator(tmp_path: Path, out: Path) -> None
         assert line["key"] == f"{line['row']}:{line['answer']}"
     assert [now.done for now in seen] == [*range(31)]
     assert {now.total for now in seen} == {30}
+    before = out.read_bytes()
+    again = Scripted(script=length)
+    run_on(data, out, {"len": again})  # A second run asks for nothing.
+    assert again.asked == []
+    assert out.read_bytes() == before
+    another = Scripted(script=length)
+    assert run_on(data, out, {"more": another}, do=lambda run: (run.done, run.score())[0]) == 0
+    assert len(another.asked) == 15
 
 
 def test_no_credential_is_written(data: Data, out: Path) -> None:
@@ -73,15 +80,6 @@ def test_no_credential_is_written(data: Data, out: Path) -> None:
     for line in findings(out):
         found = Evaluation.model_validate(line["evaluation"])
         assert "[secret]" in str(found.error)
-
-
-def test_a_second_run_asks_for_nothing(data: Data, out: Path) -> None:
-    run_on(data, out)
-    before = out.read_bytes()
-    again = Scripted(script=length)
-    run_on(data, out, {"len": again})
-    assert again.asked == []
-    assert out.read_bytes() == before
 
 
 def test_a_larger_limit_goes_on(data: Data, out: Path) -> None:
@@ -106,7 +104,7 @@ def test_no_more_rows_than_told_are_under_way(tmp_path: Path, out: Path) -> None
             now += 1
             most = max(most, now)
         # Four rows are under way. A fifth would be counted before the next four.
-        full.wait(timeout=60)
+        full.wait(timeout=PATIENCE)
         with lock:
             now -= 1
         return 1.0
@@ -128,7 +126,7 @@ def test_rows_are_read_as_they_are_needed(tmp_path: Path, out: Path) -> None:
         ahead.append(len(read) - len(ahead))
         return 1.0
 
-    plain = rows(tmp_path / "rows.jsonl", 200)
+    plain = rows(tmp_path / "rows.jsonl", 50)
     data = Data(plain.path, plain.name, check=check)
     run_on(
         data,
@@ -137,7 +135,7 @@ def test_rows_are_read_as_they_are_needed(tmp_path: Path, out: Path) -> None:
         do=lambda run: (read.clear(), run.score()),
         rows_at_once=2,
     )
-    assert len(ahead) == 200
+    assert len(ahead) == 50
     assert max(ahead) <= 4
 
 
@@ -220,46 +218,6 @@ def test_what_is_undetermined_is_scored_again_only_when_asked(data: Data, out: P
     assert not any(line["evaluation"]["error"] for line in now.values())
 
 
-def test_an_evaluator_scores_the_answers_that_are_meant_for_it(data: Data, out: Path) -> None:
-    few, every = Scripted(script=length), Scripted(script=length)
-    evaluators = {"few": few, "all": every}
-    meant = {f"q{row}" for row in range(0, 20, 4)}
-    seen: list[Progress] = []
-
-    def wants(key: str, evaluator: str) -> bool:
-        return evaluator == "all" or key in meant
-
-    for _ in range(2):
-        run_on(data, out, evaluators, do=lambda run: run.score(seen.append), wants=wants)
-        assert keys(out) == {
-            **{(f"q{row}", "all"): 1 for row in range(20)},
-            **{(row, "few"): 1 for row in meant},
-        }
-    assert (len(few.asked), len(every.asked)) == (5, 20)
-    assert {now.total for now in seen} == {25}
-    assert seen[-1].done == 25
-
-
-def test_findings_of_others_in_the_file_are_not_counted_as_done(data: Data, out: Path) -> None:
-    run_on(data, out, {"first": Scripted(script=length)})
-    second = Scripted(script=length)
-    before = run_on(data, out, {"second": second}, do=lambda run: (run.done, run.score())[0])
-    assert before == 0
-    assert len(second.asked) == 20
-
-
-def test_what_is_not_selected_of_the_rows_is_not_scored(tmp_path: Path, out: Path) -> None:
-    def select(row: Row) -> Row | None:
-        if row.id == "q1":
-            return None
-        return replace(row, samples={name: row.samples[name] for name in ("n0", "n2")})
-
-    data = replace(rows(tmp_path / "rows.jsonl", 3, answers=3), select=select)
-    run_on(data, out)
-    expected = {f"q{row}:n{name}" for row in (0, 2) for name in (0, 2)}
-    assert keys(out) == {(key, "len"): 1 for key in expected}
-
-
 def test_notes_stay_where_they_are_and_are_nobodys_findings(data: Data, out: Path) -> None:
     note = {"answer": "q0", "of": ["any", "JSON"]}
 
@@ -286,12 +244,6 @@ def test_a_retry_forgets_nothing_that_it_does_not_score_again(data: Data, out: P
     undecided = [found for found in read_results(out) if found.evaluation.undetermined]
     assert len(undecided) == 38
     assert keys(out) == {(f"q{row}", name): 1 for row in range(20) for name in lost}
-
-
-def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: Path) -> None:
-    run_on(data, out)
-    done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda key, _: key == "q3")
-    assert done == (1, 1)
 
 
 # -- rows from other sources -----------------------------------------------------------------------
@@ -349,11 +301,3 @@ def test_what_leaves_a_process_that_scores_for_another_holds_no_credential(
     assert "[secret]" in str(found.error)
     with pytest.raises(DemurError, match="the model is gone"):
         scorers.score("s", Sample(answer="gone"))
-
-
-def test_findings_tell_their_row_and_their_answers_name(tmp_path: Path, out: Path) -> None:
-    run_on(rows(tmp_path / "rows.jsonl", 1, answers=2), out)
-    assert {(one.key, one.row, one.answer) for one in read_results(out)} == {
-        ("q0:n0", "q0", "n0"),
-        ("q0:n1", "q0", "n1"),
-    }

@@ -51,10 +51,11 @@ def test_the_mean_and_its_interval_over_rows(ledger: Ledger) -> None:
     assert figures.interval == pytest.approx((mean - half, mean + half), abs=1e-12)
 
 
-def test_answers_of_one_row_are_no_sample_of_rows(ledger: Ledger) -> None:
-    (figures,) = _summary(ledger, [_row("a", "x", "y")], {"a:x": 0.2, "a:y": 0.4}).figures
-    assert figures.mean == pytest.approx(0.3)
-    assert figures.interval is None
+def test_of_one_row_there_is_no_interval_and_of_nothing_no_number(ledger: Ledger) -> None:
+    (figures,) = _summary(ledger, [_row("a", "x", "y")], {}).figures
+    assert (figures.answers, figures.mean, figures.interval) == (0, None, None)
+    (figures,) = _summary(ledger, [], {"a:x": 0.2, "a:y": 0.4}).figures
+    assert (figures.mean, figures.interval) == (pytest.approx(0.3), None)
 
 
 def test_what_has_no_score_is_counted_and_left_out(ledger: Ledger) -> None:
@@ -77,11 +78,6 @@ def test_what_has_no_score_is_counted_and_left_out(ledger: Ledger) -> None:
     assert figures.mean == pytest.approx(0.6)
     assert (figures.passed, figures.decided) == (2, 3)
     assert figures.usage == Usage(calls=6, cached=3, input_tokens=90, output_tokens=12, seconds=1.5)
-
-
-def test_nothing_found_is_no_number(ledger: Ledger) -> None:
-    (figures,) = _summary(ledger, [{"answer": "a"}], {}).figures
-    assert (figures.answers, figures.mean, figures.interval) == (0, None, None)
 
 
 def test_the_first_answer_is_compared_with_each_other_and_with_all(ledger: Ledger) -> None:
@@ -117,19 +113,11 @@ def test_the_first_answer_is_compared_with_each_other_and_with_all(ledger: Ledge
     assert (summary.rows, summary.answers) == (5, 12)
 
 
-def test_answers_without_names_are_not_compared(ledger: Ledger) -> None:
-    rows = [{"id": "a", "answer": "x"}, {"id": "b", "answer": "y"}]
-    assert _summary(ledger, rows, {"a": 0.1, "b": 0.2}).above == ()
-
-
-def test_a_finding_of_no_answer_is_not_counted(ledger: Ledger) -> None:
-    assert not ledger.note("unknown", "e", Evaluation(name="e", score=1.0))
-    assert ledger.count("select count(*) from found") == 0
-
-
 def test_a_finding_counts_once(ledger: Ledger) -> None:
     summary = _summary(ledger, [{"id": "a", "answer": "x"}], {"a": 0.25})
     assert not ledger.note("a", "e", Evaluation(name="e", score=1.0))
     assert summary.figures[0].mean == 0.25
+    assert summary.above == ()  # Answers without names are not compared.
+    assert not ledger.note("unknown", "e", Evaluation(name="e", score=1.0))
     assert not ledger.lacks("a", "e")
     assert ledger.lacks("a", "another")

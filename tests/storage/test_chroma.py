@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+import textwrap
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from demur.errors import DemurError, MissingExtraError
-from demur.storage import Chroma, chroma, parts
+from demur.storage import Chroma, chroma
 from demur.storage.chroma import nearest, open_client
+from support.spawned import Spawned
 
 pytest.importorskip("chromadb")
 pytest.importorskip("filelock")
@@ -28,17 +29,6 @@ def add(collection: Any, vectors: dict[str, list[float]]) -> None:
     collection.upsert(list(vectors), embeddings=list(vectors.values()), metadatas=metadatas)
 
 
-def count_elsewhere(folder: Path, collection: str) -> subprocess.CompletedProcess[str]:
-    """Count the entries of a collection in another process."""
-    code = (
-        "import sys; from demur.storage.chroma import open_client; "
-        "print(open_client(sys.argv[1], 'a test').collection(sys.argv[2], 'k', 'e').count())"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", code, str(folder), collection], capture_output=True, text=True
-    )
-
-
 def test_a_folder_keeps_what_is_in_it(tmp_path: Path) -> None:
     opened = open_client(tmp_path / "new" / "folder", "a test")
     add(opened.collection("abc", "k", "e"), {"x": [1, 0]})
@@ -50,27 +40,38 @@ def test_a_folder_keeps_what_is_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_belongs_to_one_process_until_it_is_closed(tmp_path: Path) -> None:
-    first, second = open_client(tmp_path, "a test"), open_client(tmp_path, "a test")
+    """Count the entries of a collection in another process, before and after it is closed."""
+    code = """
+        import os, sys, time
+        from demur import DemurError
+        from demur.storage.chroma import open_client
+        try:
+            open_client(sys.argv[1], "a test").collection("abc", "k", "e")
+        except DemurError as error:
+            print(error, flush=True)
+        while not os.path.exists(sys.argv[2]):
+            time.sleep(0.01)
+        print(open_client(sys.argv[1], "a test").collection("abc", "k", "e").count())
+    """
+    folder = tmp_path / "store"
+    first, second = open_client(folder, "a test"), open_client(folder, "a test")
     add(first.collection("abc", "k", "e"), {"x": [1, 0]})
     first.close()
     first.close()  # This does not close the second client.
-    refused = count_elsewhere(tmp_path, "abc")
-    assert refused.returncode == 1
-    assert f"{tmp_path} is in use by another process" in refused.stderr
-    assert f"chroma run --path {tmp_path}" in refused.stderr
+    with pytest.raises(DemurError, match="was closed here: open it again"):
+        first.collection("abc", "k", "e")
+    process = Spawned(textwrap.dedent(code), tmp_path, folder, tmp_path / "closed")
+    process.printed(1)
+    assert f"{folder} is in use by another process" in process.out
+    assert f"chroma run --path {folder}" in process.out
     assert second.collection("abc", "k", "e").count() == 1
     second.close()
-    assert count_elsewhere(tmp_path, "abc").stdout == "1\n"
+    (tmp_path / "closed").touch()
+    assert process.end() == 0, process.err
+    assert process.out.splitlines()[-1] == "1"
 
 
-def test_what_was_closed_says_so(tmp_path: Path) -> None:
-    opened = open_client(tmp_path, "a test")
-    opened.close()
-    with pytest.raises(DemurError, match="was closed here: open it again"):
-        opened.collection("abc", "k", "e")
-
-
-def test_memory_goes_with_clients_that_the_user_makes() -> None:
+def test_memory_goes_with_clients_that_the_user_makes_and_these_are_left_open() -> None:
     import chromadb
 
     before = chromadb.EphemeralClient()
@@ -79,16 +80,10 @@ def test_memory_goes_with_clients_that_the_user_makes() -> None:
     opened.collection(shared := name(), "k", "e")
     for client in (before, after):
         assert client.get_collection(shared, embedding_function=None).metadata["demur"] == "k"
-
-
-def test_a_client_is_used_as_it_is_and_left_open() -> None:
-    import chromadb
-
-    mine = chromadb.EphemeralClient()
-    opened = open_client(mine, "a test")
-    opened.close()
-    assert opened.collection(name(), "k", "e").count() == 0
-    assert opened.client is mine
+    used = open_client(before, "a test")
+    used.close()
+    assert used.collection(name(), "k", "e").count() == 0
+    assert used.client is before
 
 
 def test_other_vectors_and_other_kinds_are_refused() -> None:
@@ -103,12 +98,14 @@ def test_other_vectors_and_other_kinds_are_refused() -> None:
         opened.collection(foreign, "answers-1", "model one")
 
 
-def test_a_name_that_chroma_does_not_take_is_told() -> None:
+def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"Chroma in memory cannot be used: .*3-512 characters"):
         open_client(None, "a test").collection("?", "k", "e")
-
-
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DemurError, match=r"Chroma in http://127\.0\.0\.1:9 cannot be used"):
+        open_client("http://127.0.0.1:9", "a test")
+    for url in ("http://", "http://me:secret@host:1", "http://host:1/deep", "http://host?x=1"):
+        with pytest.raises(ValueError, match="expected a Chroma server's URL as http://host:port"):
+            open_client(url, "a test")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DemurError, match=r"Chroma in .*file cannot be used: "):
         open_client(tmp_path / "file", "a test")
@@ -120,19 +117,6 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
             open_client(folder, "a test")
 
 
-@pytest.mark.parametrize(
-    "url", ["http://", "http://me:secret@host:1", "http://host:1/deep", "http://host?x=1"]
-)
-def test_a_url_that_says_more_than_an_address_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="expected a Chroma server's URL as http://host:port"):
-        open_client(url, "a test")
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(DemurError, match=r"Chroma in http://127\.0\.0\.1:9 cannot be used"):
-        open_client("http://127.0.0.1:9", "a test")
-
-
 @pytest.mark.parametrize("package", ["chromadb", "filelock"])
 def test_without_its_packages_it_names_the_extra(
     package: str, monkeypatch: pytest.MonkeyPatch
@@ -140,18 +124,6 @@ def test_without_its_packages_it_names_the_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"a test needs .*pip install 'demur\[chroma\]'"):
         open_client(None, "a test")
-
-
-def test_parts_and_requests_are_whole_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chroma, "AT_ONCE", 3)
-    monkeypatch.setattr(chroma, "_WRITTEN", 10)
-    assert list(parts("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
-    sizes = {"a": 4, "b": 6, "c": 1, "d": 99, "e": 1, "f": 1, "g": 1, "h": 1}
-    rows = {id_: {"text": "x" * size} for id_, size in sizes.items()}
-    made = [list(part) for part in chroma._requests(rows)]
-    assert made == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]
-    assert {id_: row for part in chroma._requests(rows) for id_, row in part.items()} == rows
-    assert list(chroma._requests({})) == []
 
 
 def test_a_vector_that_is_there_is_not_written_again(
@@ -196,7 +168,8 @@ def opened() -> Chroma:
 
 def test_nearest_are_those_of_brute_force(opened: Chroma) -> None:
     collection = opened.collection(name(), "k", "e")
-    vectors = np.random.default_rng(5).normal(size=(300, 8)).astype(np.float32)
+    assert nearest(collection, {"q": np.ones(8, np.float32)}, 2, 0.8) == {"q": []}
+    vectors = np.random.default_rng(5).normal(size=(200, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = {str(at): vector for at, vector in enumerate(vectors)}
     add(collection, {id_: (vector * 3).tolist() for id_, vector in rows.items()})
@@ -226,11 +199,6 @@ def test_it_asks_for_more_until_there_are_enough_under_the_ceiling(
     for ranked in found.values():
         assert ranked == [("far", pytest.approx(0)), ("farther", pytest.approx(-(0.5**0.5)))]
     assert [len(one) for one in nearest(collection, vectors, 200, 0.8).values()] == [2, 2, 2]
-
-
-def test_of_an_empty_collection_nothing_is_near(opened: Chroma) -> None:
-    vectors = {"q": np.array([1, 0], np.float32)}
-    assert nearest(opened.collection(name(), "k", "e"), vectors, 2, 0.8) == {"q": []}
 
 
 def _failing(times: int, message: str) -> tuple[list[int], Any]:

@@ -47,11 +47,7 @@ def test_a_question_is_known_whatever_its_white_space(text: str, space: str) -> 
     assert question_id(space.join(["", *parts, ""])) == question_id(" ".join(parts))
     assert question_id(text) == question_id(text.replace("\ud800", "\ufffd"))
     assert question_id(f"{text}x") != question_id(f"{text}y")
-
-
-def test_a_question_is_known_in_every_form_but_not_in_another_case() -> None:
-    assert question_id("Ren\u00e9e?") == question_id("Rene\u0301e?")
-    assert question_id("Ren\u00e9e?") != question_id("ren\u00e9e?")
+    assert question_id("Ren\u00e9e?") == question_id("Rene\u0301e?") != question_id("ren\u00e9e?")
     assert question_id("a b") != question_id("ab")
 
 

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe import Record, SQLSink
-from demur.observe.log import EVERY, Filters, export_csv, open_log, records
+from demur.observe.log import EVERY, Filters, export_csv, open_log
 from demur.observe.log.exports import COLUMNS
 from support.logs import FORMS, RUNS, Where, written
 from support.records import (
-    attempt,
     found,
     jsonl,
-    run,
     scored,
 )
 
@@ -67,13 +64,6 @@ def test_a_table_has_a_row_for_each_evaluation(form: str, tmp_path: Path, reques
         assert kinds == {str(kind.value) for kind in evaluation.failures}
 
 
-def test_an_answer_that_nobody_judged_has_a_row_too(tmp_path: Path) -> None:
-    bare = run(attempt(verdict="abstained"))
-    _export(jsonl(tmp_path / "a.jsonl", [bare]), tmp_path / "a.csv")
-    (row,) = _table(tmp_path / "a.csv")
-    assert (row["run"], row["verdict"], row["evaluator"]) == (bare.id, "abstained", "")
-
-
 @given(texts=st.lists(st.text(max_size=8), min_size=4, max_size=4))
 def test_no_cell_is_a_formula(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -87,15 +77,3 @@ def test_no_cell_is_a_formula(tmp_path_factory: pytest.TempPathFactory, texts: l
     assert rows[0]["score"] == "-0.5"
     texts_of = {key: cell for key, cell in rows[0].items() if key != "score"}
     assert not [cell for cell in texts_of.values() if cell.startswith(tuple("=+-@\t\r\n"))]
-
-
-def test_records_of_a_fallback_file_are_put_back(tmp_path: Path) -> None:
-    """Put back records as docs/observe.md describes, even while a handler writes."""
-    fallback = jsonl(tmp_path / "fallback.jsonl", RUNS[30:])
-    sink = SQLSink(tmp_path / "a.sqlite")
-    for one in RUNS[:40]:
-        sink.write(one)
-    with open_log(fallback) as log:
-        sink.write_all(one for one in records(log) if isinstance(one, Record))
-    with open_log(tmp_path / "a.sqlite") as log:
-        assert [*records(log)] == RUNS

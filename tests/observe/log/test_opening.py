@@ -38,22 +38,16 @@ def test_all_forms_hold_the_same_whole_records(form: str, tmp_path: Path, reques
     assert _held(written(form, tmp_path, RUNS, request)) == _sorted(RUNS)
 
 
-def test_the_form_is_told_by_what_a_file_holds_and_not_by_its_name(tmp_path: Path) -> None:
-    lines, database = jsonl(tmp_path / "a.sqlite", RUNS), sqlite(tmp_path / "a.jsonl", RUNS)
-    assert _held(lines) == _held(database) == _sorted(RUNS)
-
-
 def test_any_name_will_do(tmp_path: Path) -> None:
     path = tmp_path / "a b?mode=ro#%41é;'.sqlite"
     assert _held(sqlite(path, RUNS)) == _sorted(RUNS)
     assert [one for one in tmp_path.iterdir() if one.suffix == ".sqlite"] == [path]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_one_id_the_later_record_counts(form: str, tmp_path: Path, request: Any) -> None:
+def test_of_one_id_the_later_record_counts_also_in_lines(tmp_path: Path) -> None:
     first = scored(found())
     later = first.model_copy(update={"attempts": scored(refuted()).attempts})
-    assert _held(written(form, tmp_path, [first, scored(at=1), later], request))[0] == later
+    assert _held(jsonl(tmp_path / "a.sqlite", [first, scored(at=1), later]))[0] == later
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -72,12 +66,6 @@ def test_damaged_lines_are_left_out_and_told_by_their_numbers(tmp_path: Path) ->
         assert [one.place for one in log.damaged] == ["line 2", "line 4", "line 6"]
         assert "JSON" in log.damaged[0].why
         assert "id" in log.damaged[1].why
-
-
-def test_a_last_line_counts_without_its_line_break_if_it_is_whole(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "a.jsonl", RUNS)
-    path.write_bytes(path.read_bytes()[:-1])
-    assert _held(path) == _sorted(RUNS)
 
 
 @given(st.data())

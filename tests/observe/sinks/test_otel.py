@@ -212,15 +212,6 @@ def _filled(pipeline: Pipeline, name: str) -> dict[tuple[float, float], int]:
     return {(low, high): count for low, high, count in buckets if count}
 
 
-def test_metrics_point_at_the_run_they_came_from(pipeline: Pipeline) -> None:
-    with pipeline.tracer.start_as_current_span("the run") as span:
-        trace_id, span_id = current_span_ids()
-    pipeline.sent(records.scored(trace_id=trace_id, span_id=span_id))
-    [point] = pipeline.points("demur.evaluation.score").values()
-    exemplars = [one.span_id.hex() for one in point.exemplars]
-    assert exemplars == [format(span.get_span_context().span_id, "016x")]
-
-
 def test_close_leaves_the_providers_open(pipeline: Pipeline) -> None:
     sink = pipeline.sink()
     sink.write(records.scored())

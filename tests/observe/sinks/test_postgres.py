@@ -97,17 +97,6 @@ def test_a_server_that_is_away_is_told_and_used_when_it_is_back(
     assert held(url) == ["1", "3"]
 
 
-def test_a_database_that_was_emptied_has_its_tables_again(
-    url: str, postgres: PostgresServer
-) -> None:
-    sink = SQLSink(url)
-    postgres.ask("drop schema demur cascade", url)
-    with pytest.raises(DemurError, match=r"does not accept a record: relation .* does not exist"):
-        sink.write(scored(id="1"))
-    sink.write(scored(id="2"))
-    assert held(url) == ["2"]
-
-
 # --- What else is there --------------------------------------------------------------------------
 
 

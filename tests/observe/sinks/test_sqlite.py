@@ -118,16 +118,6 @@ def test_a_file_that_stays_locked_is_an_error_and_then_works_again(
     assert len(ids(path)) == 2
 
 
-def test_another_file_in_its_place_is_an_error(path: Path) -> None:
-    sink = SQLSink(path)
-    sink.write(records.scored())
-    sink.close()
-    path.unlink()
-    path.write_bytes(b"no database" * 100)
-    with pytest.raises(ValueError, match="is not a SQLite database"):
-        sink.write(records.scored())
-
-
 # --- Kills and full disks ------------------------------------------------------------------------
 
 
