@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from allpairspy import AllPairs
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
@@ -114,6 +116,27 @@ def a_node_of_an_agent(ending: Ending, guarded: bool) -> Any:
     return one_node(_guarded(agent, ending) if guarded else agent)
 
 
+def a_node_of_a_chain(ending: Ending, guarded: bool) -> Any:
+    chain: Any = RunnableLambda(lambda state: "?") | model_of(ending) | _as_messages
+    chain = chain.with_config(run_name="generate")  # The chain has the name of its node.
+    return one_node(_guarded(chain, ending) if guarded else chain)
+
+
+def _as_messages(said: AIMessage) -> dict[str, Any]:
+    return {"messages": [said]}
+
+
+def a_node_that_calls_an_agent(ending: Ending, guarded: bool) -> Any:
+    agent = create_agent(model_of(ending), [])
+
+    def generate(state: State, config: RunnableConfig) -> Any:
+        # The config is passed by hand, as in langgraph's documentation.
+        found = agent.invoke({"messages": state["messages"]}, config)
+        return {"messages": [found["messages"][-1]]}
+
+    return one_node(_guarded(generate, ending) if guarded else generate)
+
+
 def a_guard(ending: Ending, guarded: bool) -> Any:
     """Put a guard into a node; the guard's chain has the node's name."""
     chain: Any = answering(ending)
@@ -141,7 +164,10 @@ def one_node(node: Any) -> Any:
     return graph.compile(checkpointer=InMemorySaver())
 
 
-PLACES = [an_agent, an_agent_below, a_node, a_node_of_an_agent, a_guard, a_guard_of_an_agent]
+PLACES = [
+    *(an_agent, an_agent_below, a_node, a_node_of_an_agent, a_node_of_a_chain),
+    *(a_node_that_calls_an_agent, a_guard, a_guard_of_an_agent),
+]
 
 
 # --- Listeners -----------------------------------------------------------------------------------
@@ -261,8 +287,6 @@ def test_nothing_rejected_is_heard_or_kept(place: Any, listen: Listen, ending: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("listen", "place"), [*zip(LISTENERS, [*PLACES, a_node], strict=True)], ids=_id
-)
+@pytest.mark.parametrize(("listen", "place"), [*zip(cycle(LISTENERS), PLACES)], ids=_id)
 def test_without_a_guard_it_is(place: Any, listen: Listen) -> None:
     assert leaked(heard_by(listen, place(ENDINGS["abstained"], False))) == LETTERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -11,7 +11,6 @@ import pytest
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, MessagesState, StateGraph
@@ -35,7 +34,7 @@ from demur import DemurError, Evaluation, Regenerate, Retrieve, Sample
 from demur.guard import REFUSAL, Budget, Feedback
 from langchain_demur import guarded_node
 from support.evaluators import ForStrictGuards
-from support.openai_server import OpenAIServer, openai_server
+from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
 ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
@@ -78,83 +77,28 @@ def saying(*texts: str) -> Callable[[Any], Any]:
     return node
 
 
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with openai_server(serving(REJECTED, RIGHT)) as server:
-        yield server
-
-
 class TestLeaks:
-    """Test nodes that get documents, and are wrong first and then right."""
+    """Test what `test_listeners` has no place for."""
 
-    @staticmethod
-    def function(server: OpenAIServer) -> Any:
-        model = server.model()
+    def test_nothing_of_a_rejected_answer_of_a_coroutine_is_streamed(self) -> None:
+        async def collect() -> list[Any]:
+            options: Any = {"stream_mode": MODES, "subgraphs": True}
+            return [chunk async for chunk in graph.astream(given, THREAD, **options)]
 
-        def generate(state: Sources, config: RunnableConfig) -> Any:
-            # The config is passed by hand, as in langgraph's documentation.
-            return {"messages": [model.invoke(state["messages"], config)]}
+        with openai_server(serving(REJECTED, RIGHT)) as server:
+            model = server.model()
 
-        return generate
+            async def generate(state: Sources) -> Any:
+                return {"messages": [await model.ainvoke(state["messages"])]}
 
-    @staticmethod
-    def coroutine(server: OpenAIServer) -> Any:
-        model = server.model()
-
-        async def generate(state: Sources) -> Any:
-            return {"messages": [await model.ainvoke(state["messages"])]}
-
-        return generate
-
-    @staticmethod
-    def chain(server: OpenAIServer) -> Any:
-        prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("messages")])
-        chain = prompt | server.model() | RunnableLambda(lambda said: {"messages": [said]})
-        return chain.with_config(run_name="generate")  # The chain has the name of its node.
-
-    @staticmethod
-    def agent(server: OpenAIServer) -> Any:
-        return make_agent(server, [])
-
-    @staticmethod
-    def agent_in_a_function(server: OpenAIServer) -> Any:
-        agent = make_agent(server, [])
-
-        def generate(state: Sources) -> Any:
-            return {"messages": [agent.invoke({"messages": state["messages"]})["messages"][-1]]}
-
-        return generate
-
-    KINDS = ("function", "coroutine", "chain", "agent", "agent_in_a_function")
-
-    def listen(self, kind: str, server: OpenAIServer, guarded: bool) -> dict[str, str]:
-        """Return what is heard, by mode."""
-        node = getattr(self, kind)(server)
-        graph = one_node(guarded_node(node, checker(server)) if guarded else node)
-        given = {**ASKED, "context": [Document(FACTS[0])]}
-        options: Any = {"stream_mode": MODES, "subgraphs": True}
-        if kind != "coroutine":
-            heard = list(graph.stream(given, THREAD, **options))
-        else:
-
-            async def collect() -> list[Any]:
-                return [chunk async for chunk in graph.astream(given, THREAD, **options)]
-
+            graph = one_node(guarded_node(generate, checker(server)))
+            given = {**ASKED, "context": [Document(FACTS[0])]}
             heard = asyncio.run(collect())
-        return {mode: repr([one for one in heard if one[1] == mode]) for mode in MODES}
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_nothing_of_a_rejected_answer_is_streamed(
-        self, server: OpenAIServer, kind: str
-    ) -> None:
-        for mode, heard in self.listen(kind, server, True).items():
-            assert not LETTERS & set(heard), mode
-            assert "does not hold" not in heard, mode
-            assert RIGHT in heard, mode
-
-    def test_without_a_guard_it_is(self, server: OpenAIServer) -> None:
-        for mode, heard in self.listen("function", server, False).items():
-            assert set(heard) >= LETTERS, mode
+        for mode in MODES:
+            told = repr([one for one in heard if one[1] == mode])
+            assert not LETTERS & set(told), mode
+            assert "does not hold" not in told, mode
+            assert RIGHT in told, mode
 
     @pytest.mark.parametrize("name", ["Guard", "generate"])
     def test_no_run_inside_passes_for_the_node(self, name: str) -> None:

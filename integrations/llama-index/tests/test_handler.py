@@ -343,8 +343,8 @@ def test_nothing_is_left_of_a_query_whose_end_was_not_heard() -> None:
         Odd(Response(SPEECH)).query(QUESTION)
         assert settled(here)
     assert (len(first.all), len(second.all)) == (0, 1)
-    assert gone.close(5)
-    assert here.close(5)
+    assert gone.close(30)
+    assert here.close(30)
 
 
 def test_what_goes_wrong_in_the_handler_is_told_in_the_log(
@@ -364,7 +364,7 @@ def test_a_copy_is_the_handler_itself() -> None:
     handler = ScoreEventHandler(echo, sink=Records())
     assert copy.copy(handler) is handler
     assert copy.deepcopy({"handler": handler})["handler"] is handler
-    assert handler.close(1)
+    assert handler.close(30)
 
 
 def test_what_it_does_not_take() -> None:
