@@ -95,15 +95,6 @@ def test_what_openevals_needs_and_the_sample_lacks_is_undetermined() -> None:
     assert judged(as_evaluator(bound), BARE).passed is True
 
 
-def test_what_no_sample_has_is_refused() -> None:
-    def by_rubric(*, outputs: Any, rubric: str) -> dict[str, Any]:
-        return {"score": True}
-
-    with pytest.raises(TypeError, match=r"by_rubric needs rubric, which no sample has.*partial"):
-        as_evaluator(by_rubric)
-    assert judged(as_evaluator(functools.partial(by_rubric, rubric="x"))).passed is True
-
-
 # --- ragas ----------------------------------------------------------------------------------------
 
 

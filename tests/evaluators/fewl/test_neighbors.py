@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import pickle
 import signal
 import subprocess
@@ -333,7 +334,7 @@ def adding(path: object, name: str, start: int, count: int = 0) -> subprocess.Po
 def test_processes_on_one_server_lose_nothing(server: str) -> None:
     store = NeighborStore(server, collection="writers", embedding=Told())
     writer = adding(server, "writers", 100, 8)
-    ours = [f"{at} 1 | ours" for at in range(8)]
+    ours = [f"{math.cos(at):.4f} {math.sin(at):.4f} | ours" for at in range(8)]
     for question in ours:
         store.add(question, ["a"])
         store.add("0 1 | both", ["one", "two"])

@@ -93,12 +93,10 @@ def test_the_reference_is_checked_against_as_well() -> None:
     assert found.claims[0].evidence[0].text == "Oslo lies in Norway."
 
 
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
-def test_statements_can_be_the_claims(checker: str) -> None:
+def test_statements_can_be_the_claims() -> None:
     statements = ["Oslo is the capital of Norway.", "Oslo has two rivers."]
     reply = "\n".join(f"- {one}" for one in statements)
-    model = scripted(reply, joint=labels(E, E), claim=E)
-    found = check(model, checker=checker, claims="statements")
+    found = check(scripted(reply, joint=labels(E, E)), claims="statements")
     assert [claim.text for claim in found.claims] == statements
     assert [claim.triplet for claim in found.claims] == [None, None]
     assert found.passed is True
@@ -363,14 +361,13 @@ def test_claims_without_a_label_are_asked_for_again_in_smaller_groups() -> None:
     assert model.stages.count("joint") > 1
 
 
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
-def test_a_checker_that_fails_leaves_it_undetermined(checker: str) -> None:
+def test_a_checker_that_fails_leaves_it_undetermined() -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
             return TWO
         raise RuntimeError("the model is on fire")
 
-    found = check(ScriptedModel(script=script), checker=checker)
+    found = check(ScriptedModel(script=script))
     assert found.undetermined
     assert "the model is on fire" in found.error
     assert len(found.claims) == 2

@@ -96,23 +96,6 @@ def test_no_claim_is_shown_more_windows_than_it_may_be_and_each_window_has_its_s
             assert claim.split(" has")[0] in " ".join(shown)
 
 
-def test_claims_that_stand_together_share_windows_with_room_for_the_passages_of_each() -> None:
-    claims = [f"The {thing} of Corran has rooms." for thing in _THINGS]
-    windows = nearest(claims, TEXTS, 3000, 2).windows
-    assert [len(set(windows[at : at + 4])) for at in (0, 4)] == [1, 1]
-    for claim, (first, _) in zip(claims, windows, strict=True):
-        assert claim.split(" has")[0] in " ".join(passage.text for passage in first)
-
-
-def test_a_cross_encoder_is_shown_the_nearest_passages_one_by_one() -> None:
-    chosen = nearest(["The mill of Corran has rooms."] * 2, TEXTS, 320, 4, lone=True)
-    for windows in chosen.windows:
-        assert all(len(window) == 1 for window in windows)
-        assert "The mill of Corran" in windows[0][0].text
-        assert len(windows) == 4
-    assert chosen.left_out == [len(PADDING) - 4] * 2
-
-
 def test_what_shares_no_word_with_a_claim_comes_last_and_in_its_order() -> None:
     texts = {f"Page {page} of the book is empty.": page for page in range(40)}
     ((window,),) = nearest(["El puente es azul."], texts, 50, 1).windows

@@ -246,18 +246,3 @@ def test_added_documents_are_read_in_windows_of_their_own_and_nothing_else_is_re
     new = [isolated("reference", each) for each in model.requests[count:]]
     assert set(new) == {claims[2]}, "of the other documents nothing is read again"
     assert second.claims[2].evidence[0].context == 0
-
-
-def test_documents_that_no_longer_fit_leave_what_was_read_whole_as_it_was() -> None:
-    model = ScriptedModel(script=judge)
-    options = {"checker": "joint", "window_tokens": 1000}
-    text, long = document(1, 600), document(2, 9000)
-    with within_scope(Scope()):
-        check(model, Sample(answer=CLAIM, contexts=[text]), **options)
-        found = check(model, Sample(answer=CLAIM, contexts=[long, text]), **options)
-    first, *new = [isolated("reference", each) for each in model.requests]
-    assert first == text
-    assert len(new) == 1
-    assert "of ward 1 " not in new[0]
-    assert found.details["known"] == 1
-    assert found.details["windows_per_claim"] == 2

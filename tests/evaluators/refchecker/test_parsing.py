@@ -182,13 +182,6 @@ def test_prose_and_placeholders_are_neither_triplets_nor_an_abstention(reply: st
     assert not read.readable
 
 
-def test_three_hundred_triplets_are_all_read_once() -> None:
-    lines = [f'{i}. ("fact {i}", "is", "true")' for i in range(300)]
-    read = parse_triplets("\n".join(["Here they are:", *lines, lines[0]]))
-    assert len(read.triplets) == 300
-    assert read.readable
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",

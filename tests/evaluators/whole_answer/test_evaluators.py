@@ -185,17 +185,6 @@ def test_parts_that_are_not_in_the_answer_are_not_shown() -> None:
     assert "always shut" not in found.explanation
 
 
-def test_places_are_those_of_the_answer_as_it_was_written() -> None:
-    answer = "It is 𝗼𝗽𝗲𝗻 on Mondays. It is shut on Mondays."
-    reply = "contradictory\n1. It is open on Mondays\n2. It is shut on Mondays"
-    found = SelfContradiction(replying(reply)).invoke({"answer": answer})
-    spans = [claim.span for claim in found.claims]
-    assert [answer[span.start : span.end] for span in spans if span] == [
-        "It is 𝗼𝗽𝗲𝗻 on Mondays",
-        "It is shut on Mondays",
-    ]
-
-
 def test_a_consistent_answer_shows_no_parts_whatever_is_quoted() -> None:
     found = SelfContradiction(
         replying(
