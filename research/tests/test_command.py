@@ -95,13 +95,6 @@ def test_the_help_of_a_table_tells_its_options(
     assert "percentage: the least that entity matching has to give" in out
 
 
-def test_bench_alone_says_what_there_is(capsys: Capture) -> None:
-    assert run([]) == 64
-    err = capsys.readouterr().err
-    assert "rv-table-3" in err
-    assert "rv-live" in err
-
-
 def test_the_list_of_tables_says_why_one_cannot_be_run(capsys: Capture) -> None:
     assert run(["tables"]) == 0
     out = capsys.readouterr().out

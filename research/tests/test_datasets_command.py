@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from demur_research.commands import run
 from demur_research.datasets import DATA_SETS
-from demur_research.datasets.catalogue import File
 from publishers import as_lines, dump
 
 
@@ -88,22 +86,6 @@ def test_of_a_set_that_needs_an_account_it_is_told_where_to_put_it(
     assert f"Put it at {place}, or name its folder with --data or DEMUR_DATA." in out
     assert "--download fetches it" not in out
     assert "sha256" not in out
-
-
-def test_what_cannot_be_downloaded_is_told_with_where_to_put_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = File("phd/PHD_benchmark.json", "http://127.0.0.1:9/PHD_benchmark.json")
-    monkeypatch.setattr(
-        "demur_research.commands.datasets.DATA_SETS",
-        {"phd": replace(DATA_SETS["phd"], files=(file,))},
-    )
-    assert run(["datasets", "phd", "--download"]) == 64
-    err = capsys.readouterr().err
-    assert "Licence: none given" in err
-    assert "--download" in err
-    place = tmp_path / "cache" / "demur" / "data" / "phd" / "PHD_benchmark.json"
-    assert f"Put it at {place}".replace(" ", "") in "".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,3 @@ def test_every_command_is_one(path: Path) -> None:
             command = command.commands[words.pop(0)]
         # This raises an error for an unknown option.
         command.make_parser(context).parse_args(args=words)
-
-
-def test_the_readme_is_short_and_leads_to_pages() -> None:
-    text = README.read_text(encoding="utf-8")
-    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", text)
-    assert links == ["demur-bench", "results"]
-    assert all((ROOT / "docs" / f"{link}.md").exists() for link in links)
-    assert len(text.splitlines()) <= 40

@@ -15,7 +15,7 @@ from demur_research.datasets.published import (
     find_records,
     read_records,
 )
-from demur_research.replay import lmvslm, matchers, replay, selfcheck, zero_shot
+from demur_research.replay import lmvslm, replay, selfcheck, zero_shot
 from publishers import as_lines
 
 KEYS = [f"phd-{at}" for at in range(5)]
@@ -59,11 +59,6 @@ def test_the_other_methods_decide_as_was_recorded(said: Said) -> None:
     assert [selfcheck(records)[key] for key in KEYS] == [0.0, 0.1, 0.2, 0.3, 0.4]
 
 
-def test_a_published_decision_reads_only_its_own_variant() -> None:
-    assert "published_em" not in matchers("qg")
-    assert "published_qg" not in matchers("em")
-
-
 def test_the_least_percentage_is_for_entity_matching_alone(said: Said) -> None:
     def changed(variant: Variant, matcher: str) -> bool:
         return replay(*said, variant, matcher, 80) != replay(*said, variant, matcher, 90)
@@ -78,10 +73,3 @@ def test_where_no_model_was_asked_there_is_nothing_by_a_model(said: Said) -> Non
     silent = {key: Replies(id=key, qg_answer="Iron.") for key in records}
     assert replay(entities, silent, "qg", "llm") == {}
     assert replay(entities, silent, "qg", "exact").keys() == records.keys()
-
-
-def test_a_name_is_matched_as_its_record_has_it() -> None:
-    found = {"a": Replies(id="a", entity='"Bob Ray ', qg_answer="Bob Ray.")}
-    assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": True}
-    found = {"a": Replies(id="a", qg_answer="Bob Ray.")}
-    assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": False}

@@ -14,7 +14,6 @@ from demur_research.bench import Figure
 from demur_research.resampling import (
     auroc,
     drawn,
-    drawn_alone,
     figure,
     mean,
     mean_figure,
@@ -69,14 +68,6 @@ def test_the_figure_of_a_mean_is_of_items_that_stand_alone() -> None:
     assert mean_figure([], seed=0, paper="5") == Figure(None, paper="5")
 
 
-def test_means_of_rows_are_those_of_their_columns() -> None:
-    times = drawn_alone(5, 0)
-    table = np.arange(10.0).reshape(5, 2) ** 2
-    both = mean(table, times)
-    assert both[:, 1] == pytest.approx(mean(table[:, 1], times))
-    assert both.shape == (len(times), 2)
-
-
 def test_what_is_undefined_has_no_number_and_no_interval() -> None:
     nothing = figure(float("nan"), np.array([np.nan]))
     assert (nothing.value, nothing.low, nothing.high) == (None, None, None)
@@ -113,9 +104,3 @@ def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[boo
 def test_groups_that_differ_less_than_chance_would_have_them_narrow_nothing() -> None:
     held = [True, False] * 30
     assert share(held, [str(at // 2) for at in range(60)]) == share(held)
-
-
-def test_one_group_tells_as_much_as_one_item() -> None:
-    assert share([True, False] * 10, ["a"] * 20).low == pytest.approx(5.5, abs=0.1)
-    assert share([True] * 20, ["a"] * 20).low == share([True]).low
-    assert share([], []) == Figure(None)

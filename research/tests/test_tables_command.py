@@ -18,7 +18,6 @@ from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean
 from demur_research.commands import app, run
 from demur_research.commands.tables import command
 from demur_research.datasets import DATA_SETS
-from demur_research.tables import TABLES
 from publishers import as_lines
 from support.fakes import ScriptedModel
 
@@ -82,28 +81,6 @@ def _run(data: Path, *options: str) -> int:
     return run(["small", "--data", str(data), "-r", recording, *options])
 
 
-def test_a_table_is_made_once_with_a_model_and_then_without(
-    data: Path,
-    model: ScriptedModel,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert _run(data, "--format", "json") == 0
-    first = json.loads(capsys.readouterr().out)
-    assert first["rows"][0]["figures"][0]["value"] == 20.0
-    assert first["rows"][0]["items"] == 5
-    assert first["rows"][0]["spent"]["calls"] == 1.0
-    asked = len(model.requests)
-
-    def no_model(name: str) -> Any:
-        raise AssertionError("no model is made")
-
-    monkeypatch.setattr("demur_research.bench.resolve_model", no_model)
-    assert _run(data, "--replay", "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out) == first
-    assert len(model.requests) == asked
-
-
 def test_a_replay_that_decides_nothing_for_lack_of_replies_is_an_error(
     data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -133,12 +110,6 @@ def test_a_replay_of_which_a_part_is_recorded_counts_the_rest(
     assert (judged["items"], judged["undetermined"]) == (2, 3)
 
 
-def test_a_limit_is_part_of_the_whole(data: Path, model: ScriptedModel) -> None:
-    assert _run(data, "--limit", "2") == 0
-    assert _run(data) == 0
-    assert len(model.requests) == 5
-
-
 def test_markdown_has_the_paper_beside_the_floor_marked_and_what_the_data_cannot_show(
     data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,47 +137,3 @@ def test_comma_separated_values_hold_each_bound_by_itself(
     assert float(rows[0]["rejected, %, low"]) < 20.0 < float(rows[0]["rejected, %, high"])
     assert rows[1]["floor"] == "True"
     assert rows[1]["rejected, %, low"] == ""
-
-
-def test_what_is_undetermined_is_told_and_not_counted(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def script(stage: str, messages: Any) -> str:
-        return "?" if "Iron" in str(messages) else "factual"
-
-    made = ScriptedModel(script=script)
-    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: made)
-    assert _run(data, "--format", "json") == 0
-    row = json.loads(capsys.readouterr().out)["rows"][0]
-    assert row["undetermined"] == 1
-    assert row["figures"][0]["value"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--option", "other=1"), "expected NAME=VALUE with a name of paper, got 'other=1'"),
-        (("--replay",), "there is no recording"),
-        (("--data", "nowhere"), "nowhere"),
-    ],
-)
-def test_what_cannot_be_is_wrong_usage_and_told(
-    data: Path,
-    model: ScriptedModel,
-    capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
-    why: str,
-) -> None:
-    assert _run(data, *options) == 64
-    assert why in " ".join(capsys.readouterr().err.replace("│", " ").split())
-
-
-def test_every_table_is_listed_with_its_command_and_a_known_data_set(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(["tables"]) == 0
-    out = capsys.readouterr().out
-    for name, table in TABLES.items():
-        assert f"\n{name}\t" in out
-        assert {*table.sets} <= {*DATA_SETS}
-        assert table.name == name

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
@@ -21,16 +18,13 @@ from demur_research.building.chale import (
     NONE_FITS,
     NONE_IN_RANGE,
     TWICE,
-    Built,
     Source,
     Triple,
     build,
-    read_sources,
 )
 from demur_research.commands import building, run
 from demur_research.datasets import chale, read_set
 from publishers import dump
-from support.shared import shared
 
 
 class Angles(Embeddings):
@@ -42,19 +36,6 @@ class Angles(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         return self.embed_documents([text])[0]
-
-
-class Words(Embeddings):
-    """Embed questions so that those with words in common are similar."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        vector = [0.0] * 64
-        for word in normalized_text(text).split():
-            vector[hashlib.sha256(word.encode()).digest()[0] % 64] += 1
-        return vector
 
 
 def source(angle: float, short: str | None = None, long: str | None = None) -> Source:
@@ -98,7 +79,6 @@ SOURCES = st.lists(
 
 
 @given(SOURCES, st.integers(0, 3))
-@settings(max_examples=150)
 def test_every_half_wrong_answer_is_half_wrong(sources: list[Source], seed: int) -> None:
     try:
         built = build(sources, Angles(), seed)
@@ -117,7 +97,7 @@ def test_every_half_wrong_answer_is_half_wrong(sources: list[Source], seed: int)
         assert 0.2 <= one.similarity <= 0.8
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_answers_are_the_short_one_and_a_sentence_from_the_middle_of_the_long_one(
     seed: int,
 ) -> None:
@@ -151,11 +131,9 @@ def test_a_short_answer_that_ends_in_a_point_gets_no_second_one() -> None:
     ("bad", "why"),
     [
         (source(1, short=" ."), NO_ANSWER),
-        (source(1, long="<P> </P>"), NO_ANSWER),
         (source(1, long="<Table> <Tr> <Td> 1 </Td> </Tr> </Table>"), FORMATTED),
         (source(1, long="As follows.\n- one\n- two"), FORMATTED),
         (source(1, long="| a | b |\n|---|---|"), FORMATTED),
-        (source(1, short="<Li> x"), FORMATTED),
         (Source(question="What is at 60", short_answer="x", long_answer="A b c."), TWICE),
         (source(150), NONE_IN_RANGE),
         (source(61, long="Second of 0 here."), None),
@@ -211,11 +189,6 @@ def test_a_question_of_no_direction_is_like_no_other() -> None:
         build([source(0), source(60)], Zeros())
 
 
-def test_no_question_is_refused() -> None:
-    with pytest.raises(ValueError, match="no answers could be built of 0 questions"):
-        build([], Angles())
-
-
 def test_chales_reader_reads_every_row_that_was_built(tmp_path: Path) -> None:
     built = build([source(angle) for angle in range(0, 180, 7)], Angles())
     found = read_set(chale.DATA_SET, dump(tmp_path / "built.json", built.as_published()))
@@ -224,27 +197,6 @@ def test_chales_reader_reads_every_row_that_was_built(tmp_path: Path) -> None:
     for row, one in zip(found, built.triples, strict=True):
         texts = {answer.name: answer.text for answer in row.answers}
         assert texts == {"non_hallu": one.right, "half_hallu": one.half, "hallu": one.wrong}
-
-
-def test_half_answers_of_the_published_questions_are_half_too() -> None:
-    built = build(read_sources(shared("chale", "chale.jsonl")), Words())
-    assert sum(built.left_out.values()) + len(built.triples) == 1_347
-    assert built.left_out[FORMATTED] == 89
-    assert len(built.triples) > 1_100
-    for one in built.triples:
-        assert one.half in whole(one)
-        assert one.half not in (one.right, one.wrong)
-
-
-def whole(one: Triple) -> Iterator[str]:
-    """Yield both possible halves, made from the right and the wrong answer."""
-    short = f"{one.source.short_answer.strip().rstrip('. ')}. "
-    assert one.right.startswith(short)
-    sentence = one.right.removeprefix(short)
-    for at in range(len(one.wrong)):
-        if one.wrong[at : at + 2] == ". ":
-            yield short + one.wrong[at + 2 :]
-            yield one.wrong[: at + 2] + sentence
 
 
 @pytest.fixture
@@ -288,15 +240,3 @@ def test_a_file_of_another_form_is_told(
     dump(Path(command[2]), held)
     assert run(command) == 64
     assert told in " ".join(capsys.readouterr().err.replace("│", " ").split())
-
-
-def test_the_file_is_json_that_people_can_read(command: list[str], tmp_path: Path) -> None:
-    assert run(command) == 0
-    text = (tmp_path / "built.json").read_text(encoding="utf-8")
-    assert len(text.splitlines()) > 10
-    assert set(json.loads(text)) >= {"Question", "non-halu", "mid-halu", "halu", "neighbour"}
-
-
-def test_built_counts_fit_neighbours() -> None:
-    built: Built = build([source(angle) for angle in (0, 40, 80)], Angles())
-    assert built.fit == pytest.approx(4 / 3)

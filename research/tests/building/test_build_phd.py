@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur_research import bench
@@ -120,40 +118,19 @@ def test_nobody_has_labelled_what_was_just_written(
     assert "the first: wiki_10w 1, Red Fox" in told
 
 
-def test_agreement_of_the_stages_is_counted(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
-    assert desk.build() == 0
-    capsys.readouterr()
-    labels = [
-        ("factual", "factual", "factual", None),
-        ("factual", "non-factual", "non-factual", "It is red; no words of it"),
-        ("unverifiable", "non-factual", "non-factual", "is known"),
-        ("non-factual", "non-factual", "non-factual", "nowhere"),
-        ("non-factual", None, "non-factual", "It is red."),
-    ]
-    assert desk.label(*labels) == 0
-    out = capsys.readouterr().out
-    assert "low\t1\t0\nmedium\t0\t2\nhigh\t0\t2\n" in out
-    assert "unverifiable by the first stage: 1" in out
-    assert "decided by both stages: 3, alike: 2, Cohen's kappa: 0.40" in out
-    assert "wrong parts that are not in their passage's words: 2" in out
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ((None, None, "factual", None), "1 times label_1 is empty"),
         (("factual", None, None, None), "1 times label is empty"),
-        (("factual", None, "", None), "1 times label is empty"),
         (("unverifiable", None, "factual", None), "label_2 is empty, and label_1 is unverifiable"),
         (
             ("unverifiable", "factual", "non-factual", "red"),
             "differs from the label that the stages give",
         ),
-        (("factual", None, "non-factual", "red"), "differs from the label that the stages give"),
         (("non-factual", None, "non-factual", " "), "wrong_part is empty"),
         (("factual", None, "factual", "red"), "wrong_part is filled in, and label is factual"),
         (("true", None, "factual", None), "wiki_1y: row 2, label_1"),
-        (("factual", "unverifiable", "factual", None), "wiki_1y: row 2, label_2"),
     ],
 )
 def test_labels_that_are_missing_or_contradict_are_refused(
@@ -176,22 +153,6 @@ def test_stages_that_differ_are_settled_by_either_label(desk: Desk) -> None:
     assert read_labels(desk.out).alike == 1
 
 
-@pytest.mark.parametrize(
-    ("held", "told"),
-    [
-        ([], "expected an object with the lists wiki_10w, wiki_1000w, wiki_1y"),
-        ({"wiki_2w": []}, "expected an object with the lists"),
-        ({"wiki_10w": []}, "it holds no passage"),
-        ({"wiki_10w": [{"entity": "A", "AI": "B"}]}, "wiki_10w: row 1, label_1: Field required"),
-    ],
-)
-def test_a_file_that_build_phd_did_not_write_is_refused(
-    tmp_path: Path, held: Any, told: str
-) -> None:
-    with pytest.raises(ValueError, match=told):
-        read_labels(dump(tmp_path / "labels.json", held))
-
-
 def test_what_was_written_before_a_failure_is_not_asked_again(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,17 +167,6 @@ def test_what_was_written_before_a_failure_is_not_asked_again(
     assert desk.build() == 0
     assert [said(messages) for messages in desk.model.requests[before:]] == ["Iron"]
     assert sum(map(len, desk.held().values())) == 5
-
-
-def test_a_replay_writes_the_same_without_a_model(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert desk.build() == 0
-    first = desk.out.read_bytes()
-    desk.out.unlink()
-    monkeypatch.setattr(bench, "resolve_model", None)
-    assert desk.build("--replay") == 0
-    assert desk.out.read_bytes() == first
 
 
 def test_passages_that_are_none_are_left_out_and_counted(
@@ -255,15 +205,12 @@ def test_thresholds_and_the_number_of_each_domain_are_options(desk: Desk) -> Non
     ("held", "more", "told"),
     [
         ([{"entity": "A"}], [], "row 1, count: Field required"),
-        ([{"entity": "A", "count": -1}], [], "row 1, count"),
-        ([{"entity": "", "count": 1}], [], "row 1, entity"),
         (
             [{"entity": "A b", "count": 1}, {"entity": "A  b ", "count": 2}],
             [],
             "the entity 'A b' stands there 2 times",
         ),
         (ENTITIES, ["--low-below", "5", "--high-above", "4"], "0 < low below <= high above"),
-        (ENTITIES, ["--low-below", "0"], "0 < low below <= high above"),
         (ENTITIES, ["--replay"], "there is no recording"),
     ],
 )
@@ -300,14 +247,19 @@ def test_kappa_is_what_its_definition_gives() -> None:
     assert cohen_kappa([("y", "y")] * 3) is None
 
 
-LABEL = st.sampled_from("yn")
-
-
-@given(st.lists(st.tuples(LABEL, LABEL), min_size=1))
-def test_kappa_is_at_most_one_and_one_only_of_readings_that_are_alike(
-    pairs: list[tuple[str, str]],
-) -> None:
-    kappa = cohen_kappa(pairs)
-    if kappa is not None:
-        assert -1 <= kappa <= 1
-        assert (kappa == 1) == all(first == second for first, second in pairs)
+def test_agreement_of_the_stages_is_counted(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert desk.build() == 0
+    capsys.readouterr()
+    labels = [
+        ("factual", "factual", "factual", None),
+        ("factual", "non-factual", "non-factual", "It is red; no words of it"),
+        ("unverifiable", "non-factual", "non-factual", "is known"),
+        ("non-factual", "non-factual", "non-factual", "nowhere"),
+        ("non-factual", None, "non-factual", "It is red."),
+    ]
+    assert desk.label(*labels) == 0
+    out = capsys.readouterr().out
+    assert "low\t1\t0\nmedium\t0\t2\nhigh\t0\t2\n" in out
+    assert "unverifiable by the first stage: 1" in out
+    assert "decided by both stages: 3, alike: 2, Cohen's kappa: 0.40" in out
+    assert "wrong parts that are not in their passage's words: 2" in out

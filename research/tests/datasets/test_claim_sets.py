@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -99,23 +98,6 @@ def test_fever_symmetric_groups_pairs_that_share_a_text(tmp_path: Path) -> None:
     assert first == second == third != alone
 
 
-def test_fever_symmetric_is_the_same_in_any_of_its_forms(tmp_path: Path) -> None:
-    plain = {name: FEVER[name] for name in ("id", "claim", "label")}
-    forms = [
-        FEVER,
-        {**plain, "evidence_sentence": FEVER["evidence"]},
-        {
-            **{"id": "ours-0", "fever_id": FEVER["id"], "label": FEVER["label"]},
-            **{"premise": FEVER["evidence"], "hypothesis": FEVER["claim"]},
-        },
-    ]
-    one, two, three = (
-        read(fever_symmetric.DATA_SET, tmp_path / f"{at}.jsonl", [form]).rows
-        for at, form in enumerate(forms)
-    )
-    assert one == two == three
-
-
 def test_factcheck_bench_takes_whole_support_alone_for_support(tmp_path: Path) -> None:
     stances = ["completely-support", "partially-support", "refute", "irrelevant"]
     rows = [{**FACTCHECK, "evidence": f"Text {stance}.", "stance": stance} for stance in stances]
@@ -151,14 +133,9 @@ def test_fool_me_twice_has_what_decides_first_and_each_sentence_once(tmp_path: P
     ("known", "row", "told"),
     [
         (wice.DATA_SET, {**WICE, "label": "true"}, "row 1, label: .*got 'true'"),
-        (wice.DATA_SET, {**WICE, "evidence": []}, "row 1, evidence"),
         (wice.DATA_SET, {**WICE, "supporting_sentences": [[3]]}, r"sentences 0 to 2, got \[3\]"),
-        (wice.DATA_SET, {**WICE, "supporting_sentences": [[-1]]}, r"got \[-1\]"),
         (fever_symmetric.DATA_SET, {**FEVER, "label": "NOT ENOUGH INFO"}, "row 1, label"),
-        (fever_symmetric.DATA_SET, {"id": "1", "label": "REFUTES"}, "row 1, claim: Field required"),
-        (factcheck_bench.DATA_SET, {**FACTCHECK, "stance": None}, "row 1, stance"),
         (summedits.DATA_SET, {**SUMMEDITS, "label": 2}, "row 1, label: .*got 2"),
-        (fool_me_twice.DATA_SET, {**FOOL_ME, "gold_evidence": []}, "row 1, gold_evidence"),
     ],
 )
 def test_a_row_of_another_form_is_refused_with_the_file_and_the_place(
@@ -195,17 +172,3 @@ def test_the_publishers_rows_are_read(
     assert left_out.keys() <= known.filters.keys()
     assert all(row.contexts and row.group for row in found)
     assert sum(left_out.values()) + rows <= (known.published_rows or 0)
-
-
-def test_only_what_was_read_in_its_publishers_own_form_says_so() -> None:
-    sets = [wice, fever_symmetric, factcheck_bench, summedits, fool_me_twice]
-    told = {one.DATA_SET.name: one.DATA_SET.read_here for one in sets}
-    assert [name for name, here in told.items() if here] == ["wice", "summedits", "fool-me-twice"]
-    known = {file.path: file.sha256 for one in sets for file in one.DATA_SET.files if file.sha256}
-    assert known.keys() == {"wice/claim_dev.jsonl"}
-
-
-def test_the_checksum_is_that_of_the_copy_at_hand() -> None:
-    (file,) = wice.DATA_SET.files
-    held = shared(*Path(file.path).parts).read_bytes()
-    assert hashlib.sha256(held).hexdigest() == file.sha256

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pooch
 import pytest
 
 from demur_research.datasets import read_set
@@ -98,23 +95,6 @@ def test_a_set_is_downloaded_once_with_its_licence_shown_before(
     assert _left() == ["words.txt"]
 
 
-def test_progress_grows_to_the_whole_and_nothing_else_is_said() -> None:
-    said = io.StringIO()
-    pooch.get_logger().addHandler(logging.StreamHandler(said))
-    told: list[tuple[str, str, int, int]] = []
-    with _server() as (url, _):
-        known = _set(File("made_up/words.txt", f"{url}/good", SHA256))
-        download(known, lambda *report: told.append(report))
-    assert {(what, name, total) for what, name, _, total in told} == {
-        ("Made up", "words.txt", len(BODY))
-    }
-    done = [at for *_, at, _ in told]
-    assert done == sorted(done)
-    assert len({*done}) > 3
-    assert done[-1] == len(BODY)
-    assert said.getvalue() == ""
-
-
 def test_without_a_known_checksum_that_of_the_first_download_holds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -128,13 +108,6 @@ def test_without_a_known_checksum_that_of_the_first_download_holds(
     place.write_bytes(BODY + b"three\n")
     with pytest.raises(ValueError, match="is not the file that was downloaded: its sha256 is"):
         read_set(known)
-
-
-def test_a_file_put_there_by_hand_is_read_as_it_is() -> None:
-    place = cache() / "made_up" / "words.txt"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(b"one\n")
-    assert len(read_set(_set(File("made_up/words.txt", None)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,12 +160,6 @@ def test_where_nothing_of_a_set_can_be_had_it_is_an_error() -> None:
     assert _left() == []
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"words\.txt could not be downloaded.*Put it at"):
-        read_set(_set(File("made_up/words.txt", "http://127.0.0.1:9/words.txt")))
-
-
 def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
     def stop(what: str, name: str, done: int, total: int) -> None:
         if name == "b.txt":
@@ -208,23 +175,6 @@ def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
         download(known, lambda *report: None)
     assert len(asked) == 4
     assert len(find(known) or {}) == 3
-
-
-def test_without_a_network_it_is_told_where_to_put_the_file() -> None:
-    with _server() as (url, _):
-        pass  # The server has ended, so nobody listens there.
-    known = _set(File("made_up/words.txt", f"{url}/good", SHA256))
-    told = rf"words\.txt could not be downloaded from {url}/good.*Put it at .*words\.txt"
-    with pytest.raises(ValueError, match=told):
-        read_set(known)
-    assert _left() == []
-
-
-def test_a_file_without_an_address_is_asked_for() -> None:
-    with pytest.raises(
-        ValueError, match=r"from https://example\.org/made-up: it cannot be fetched"
-    ):
-        read_set(_set(File("made_up/words.txt", None)))
 
 
 def _file(path: Path) -> Path:

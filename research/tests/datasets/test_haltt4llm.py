@@ -94,23 +94,13 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     assert reading("haltt4llm", dump(tmp_path / "haltt4llm.jsonl", lines)).rows == rows
 
 
-def test_a_question_that_stands_there_twice_is_counted(tmp_path: Path) -> None:
-    path = dump(tmp_path / "hq_trivia_questions.json", [*QUESTIONS, QUESTIONS[0]])
-    assert reading("haltt4llm", path).kept == {"question twice": 1}
-
-
 @pytest.mark.parametrize(
     ("name", "rows", "told"),
     [
         ("hq_trivia_questions.json", [_question("A?", "F")], "row 1, answers: expected one that"),
         ("questions.json", QUESTIONS, r"expected a name such as hq_trivia_questions\.json"),
-        (
-            "x.jsonl",
-            [{"id": "1", "set": "hq", "question": "A?", "options": {"A": "", "B": ""}}],
-            "row 1, correct",
-        ),
     ],
-    ids=["right", "name", "line"],
+    ids=["right", "name"],
 )
 def test_a_file_of_another_form_is_refused(
     tmp_path: Path, name: str, rows: list[dict[str, Any]], told: str

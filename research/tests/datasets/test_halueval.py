@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from data_sets import reading
 from publishers import dump
 
@@ -42,15 +40,6 @@ def test_pairs_are_read_with_their_knowledge_and_traps_are_counted(tmp_path: Pat
     assert found.kept == {"right inside the wrong": 1, "sentences joined": 1}
 
 
-def test_a_line_separator_within_a_text_ends_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "qa_data.json"
-    path.write_text(
-        '{"knowledge":"a\u2028b","question":"c","right_answer":"d","hallucinated_answer":"e"}\n',
-        encoding="utf-8",
-    )
-    assert reading("halueval-qa", path).rows[0].contexts == ("a\u2028b",)
-
-
 def test_judged_answers_are_read_with_the_places_of_their_spans(tmp_path: Path) -> None:
     right = {**JUDGED, "ID": "8", "hallucination": "no", "hallucination_spans": []}
     remark = {**JUDGED, "ID": "9", "hallucination_spans": ["it says nothing", "Iron rusts."]}
@@ -74,25 +63,3 @@ def test_the_earlier_form_has_labels_without_spans(tmp_path: Path) -> None:
     found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", line))
     assert found.rows[0].answers[0].hallucinated
     assert found.kept["hallucinated without a span"] == 1
-
-
-def test_rows_of_one_id_are_told_apart_by_their_places(tmp_path: Path) -> None:
-    lines = [{**JUDGED, "ID": name} for name in ("1", "ID", "3", "ID")]
-    found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", *lines))
-    assert [row.key for row in found] == ["1", "ID 2", "3", "ID 4"]
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "told"),
-    [
-        ("halueval-qa", {**PAIR, "question": ""}, "row 1, question: "),
-        ("halueval-qa", {}, "row 1, knowledge: Field required"),
-        ("halueval-general", {**JUDGED, "hallucination": "maybe"}, "row 1, hallucination.*maybe"),
-    ],
-    ids=["question", "field", "label"],
-)
-def test_a_row_of_another_form_is_refused(
-    tmp_path: Path, name: str, line: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(ValueError, match=told):
-        reading(name, _json_lines(tmp_path / "data.json", line))

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from demur_research.datasets import DATA_SETS
 from publishers import as_lines
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -43,7 +42,3 @@ def test_an_unknown_name_is_told_with_those_that_are_known() -> None:
 def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="PHD is not in"):
         _rows()("phd", tmp_path)
-
-
-def test_sets_are_listed_by_their_own_names() -> None:
-    assert all(name == known.name for name, known in DATA_SETS.items())

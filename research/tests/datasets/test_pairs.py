@@ -17,12 +17,6 @@ def row(key: str, claim: str, label: str = "supported") -> LabelledRow:
     return LabelledRow(key=key, question=None, answers=(answer,), contexts=("A text.",))
 
 
-def test_a_second_copy_is_counted_and_left_out() -> None:
-    reading = each_once([row("1", "a"), row("2", "b"), row("3", "a")])
-    assert [one.key for one in reading] == ["1", "2"]
-    assert reading.left_out[REPEATED] == 1
-
-
 @pytest.mark.parametrize("other", ["refuted", "partly supported"])
 def test_a_pair_with_two_labels_is_left_out_whole(other: str) -> None:
     rows = [row("1", "a"), row("2", "b"), row("3", "a", other), row("4", "a")]

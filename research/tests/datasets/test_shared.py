@@ -33,10 +33,3 @@ def test_the_shared_rows_are_read(name: str, folder: str) -> None:
     counted = {**found.left_out, **found.kept}
     assert {name: counted[name] for name in counts} == counts
     assert found.missing == ()
-
-
-@pytest.mark.parametrize("name", ["chale", "phd", "refchecker", "halueval-qa"])
-def test_both_forms_hold_the_same_answers(name: str) -> None:
-    forms = [reading(name, shared(folder)) for folder in ("", "official")]
-    answers = [{(row.question, row.answers, row.contexts) for row in form} for form in forms]
-    assert answers[0] == answers[1]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from data_sets import reading
 from demur_research.datasets.published import CHATGPT, WIKIBIO_LISTS, find_records, read_records
-from demur_research.datasets.wikibio import named
-from publishers import biographies, dump
+from publishers import dump
 from support.shared import shared
 
 PASSAGE = "Ann Lee (born 1900) was a poet. She wrote.\n\nShe wrote."
@@ -21,7 +19,6 @@ PUBLISHED = {
     "annotation": ["minor_inaccurate", "accurate", "major_inaccurate"],
     "wiki_bio_test_idx": 12,
 }
-ROW = {"id": "a", "entity": "Ann ", "passage": "Ann.", "in_rv_subset": True}
 
 
 def test_each_sentence_has_its_label_at_its_place(tmp_path: Path) -> None:
@@ -68,41 +65,6 @@ def test_a_sentence_that_does_not_stand_there_is_counted(tmp_path: Path) -> None
         "major_inaccurate",
     ]
     assert found.kept["sentence without a place"] == 1
-
-
-def test_stray_signs_are_taken_off_an_entity_and_counted(tmp_path: Path) -> None:
-    found = reading("wikibio-gpt3", biographies(tmp_path)[0])
-    entities = [row.metadata["entity"] for row in found]
-    assert entities == ["Ann Lee", "Bob Ray", "Cy Dent", "Di Moss", None]
-    assert found.kept["stray signs around the entity"] == 2
-
-
-def test_labels_of_other_sentences_are_refused(tmp_path: Path) -> None:
-    short = {**PUBLISHED, "annotation": ["accurate"]}
-    with pytest.raises(ValueError, match="row 1: expected a label for each of 3 sentences, got 1"):
-        reading("wikibio-gpt3", dump(tmp_path / "dataset.json", [short]))
-
-
-def test_the_rule_of_the_subset_gives_the_subset_of_the_shared_rows() -> None:
-    rows = reading("wikibio-gpt3", shared("wikibio_gpt3", "wikibio.jsonl"))
-    for row in rows:
-        first, *_ = row.answers[0].parts
-        name = named(row.answers[0].text[first.start : first.end])
-        inside = name is not None and row.answers[0].hallucinated is True
-        assert inside is row.metadata["in_rv_subset"]
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ({**ROW, "labels": []}, "row 1, labels"),
-        ({**ROW, "labels": ["wrong"]}, "row 1, labels.0"),
-    ],
-    ids=["empty", "label"],
-)
-def test_a_row_of_another_form_is_refused(tmp_path: Path, row: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        reading("wikibio-gpt3", dump(tmp_path / "wikibio.jsonl", [row]))
 
 
 def test_of_the_published_lists_those_are_joined_that_the_data_has() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from benches import benched, first_token, row_of, values
 from demur.evaluators.refchecker.checking import SURE
-from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import claims
 from support.fakes import ScriptedModel, isolated
-from support.shared import SHARED, shared
-
-CHECKERS = ("logprobs", "joint", "per_claim")
 
 
 def row(at: int, supported: bool, **of_row: object) -> LabelledRow:
@@ -149,34 +144,3 @@ def test_partial_support_is_neither() -> None:
     partly = LabelledRow("1", None, (Answer("A.", True, label="partially_supported"),))
     unlabelled = LabelledRow("2", None, (Answer("A.", None),))
     assert claims.claims([partly, unlabelled]) == []
-
-
-def test_another_set_or_checker_than_there_is_is_refused(tmp_path: Path) -> None:
-    for options in ({"sets": "anli"}, {"checkers": "nli"}):
-        with (
-            benched(tmp_path / "r", ScriptedModel(script=knows), options=options) as bench,
-            pytest.raises(ValueError, match="expected one of"),
-        ):
-            claims.CLAIMS.make(bench)
-
-
-@pytest.mark.slow
-def test_the_published_claims_are_judged_and_stand_beside_floors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for folder in ("wice", "fool_me_twice", "summedits", "nli", "halueval"):
-        shared(folder)
-
-    model = ScriptedModel(script=lambda stage, messages: "Neutral")
-    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: model)
-    arguments = ["claims", "--data", str(SHARED), "--recording", str(tmp_path / "r.jsonl")]
-    arguments += ["--limit", "10", "-O", "checkers=per_claim", "--format", "json"]
-    assert run(arguments) == 0
-    found = {one["row"]: one for one in json.loads(capsys.readouterr().out)["rows"]}
-    for of in claims.SETS:
-        judged = found[f"{of}, per_claim"]
-        assert (judged["items"], judged["undetermined"]) == (10, 0)
-        assert [figure["value"] for figure in judged["figures"]] == [0.5, 50, 0, 0]
-        assert judged["spent"]["calls"] >= 1
-    # In HaluEval, the shorter answer is nearly always the right one.
-    assert found["halueval-qa, shortest claim"]["figures"][0]["value"] > 0.9

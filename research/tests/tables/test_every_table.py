@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from demur_research.bench import Table
-from demur_research.datasets import DATA_SETS
 from demur_research.tables import NOT_RUN, TABLES
 
 PAPERS = {  # The number of tables and figures in each paper.
@@ -13,11 +11,6 @@ PAPERS = {  # The number of tables and figures in each paper.
     "FEWL, version 2": (16, 4),
     "Reverse Validation": (8, 1),
 }
-
-
-@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
-def test_the_data_sets_of_a_table_can_be_read(table: Table) -> None:
-    assert set(table.sets) <= DATA_SETS.keys()
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
-from benches import benched, first_token, row_of, values
+from benches import benched, row_of, values
 from colours import chale, halueval, knowing, reply, truthfulqa
 from demur import DemurError, Evaluation
 from demur.similarity import resolve_similarity
 from demur_research.bench import Figure
-from demur_research.datasets import read
 from demur_research.tables import TABLES
 from demur_research.tables.fewl import scoring
 from demur_research.tables.fewl.chale import CHALE
@@ -85,7 +83,7 @@ def test_each_row_counts_what_it_would_have_cost_alone(path: Path) -> None:
     assert len(model.requests) == 4 * 4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["fewl-chale-all", BY_HHEM])
 def test_a_replay_finds_the_same_without_a_model(
     path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,26 +95,18 @@ def test_a_replay_finds_the_same_without_a_model(
         assert TABLES[name].make(bench) == first
     assert not any(row.undetermined for row in first.rows)
     assert sum(row.floor for row in first.rows) == 3
-
-
-def test_both_versions_of_a_method_stand_beside_each_other_as_in_the_paper(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rouge = resolve_similarity("rouge")
-    monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
-    with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
-        result = TABLES[BY_HHEM].make(bench)
-    assert [(row.name, row.figures[0] and row.figures[0].paper) for row in result.rows[:3]] == [
-        (
-            "Single + No Penalty, HHEM-2.1-Open (single)",
-            "Falcon-7B 59.57, GPT-3.5 67.77, GPT-4 69.04",
-        ),
-        ("Single + No Penalty, HHEM-1.0 (single)", "Falcon-7B 53.81, GPT-3.5 65.24, GPT-4 66.56"),
-        (
-            "Single + Penalty, HHEM-2.1-Open (single-penalty)",
-            "Falcon-7B 68.09, GPT-3.5 76.06, GPT-4 76.70",
-        ),
-    ]
+    if name == BY_HHEM:  # Both versions of a method stand beside each other, as in the paper.
+        told = {row.name: row.figures[0] and row.figures[0].paper for row in first.rows}
+        assert [*told.items()][:2] == [
+            (
+                "Single + No Penalty, HHEM-2.1-Open (single)",
+                "Falcon-7B 59.57, GPT-3.5 67.77, GPT-4 69.04",
+            ),
+            (
+                "Single + No Penalty, HHEM-1.0 (single)",
+                "Falcon-7B 53.81, GPT-3.5 65.24, GPT-4 66.56",
+            ),
+        ]
 
 
 def test_a_similarity_that_is_missing_is_told_before_anybody_is_asked(
@@ -169,31 +159,12 @@ def test_too_few_pairs_are_told_and_the_best_reference_is_undetermined(path: Pat
     assert "2.5 pairs a question are usable" in " ".join(result.notes)
 
 
-def test_other_pairs_are_asked_for_beside_the_same_answers(path: Path) -> None:
-    model = knowing()
-    for pairs in ("denied", "right"):
-        options = {**ROUGE, "configs": "fewl", "pairs": pairs}
-        with benched(path, model, SETS, options=options) as bench:
-            TABLES["fewl-chale-all"].make(bench)
-    assert sorted(model.stages) == ["pairs"] * 8 + ["reference"] * 4
-    said = {
-        str(request[0].content)
-        for stage, request in zip(model.stages, model.requests, strict=True)
-        if stage == "pairs"
-    }
-    assert len(said) == 2
-    assert all("3 wrong answers" in system for system in said)
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"wrong": "0"}, "wrong: expected a whole number of at least 1, got '0'"),
         ({"similarity": "other"}, "unknown similarity 'other'"),
         ({"temperature": "hot"}, "temperature: expected a number above 0, got 'hot'"),
-        ({"temperature": "nan"}, "temperature: expected a number above 0"),
-        ({"premise": "both"}, "premise: expected one of answer, reference, got 'both'"),
-        ({"pairs": "denied,right"}, "pairs: expected one of denied, right, got 2 of them"),
         ({"configs": "best"}, "configs: expected one of single, .*, got 'best'"),
         ({"configs": "fewl-agreement"}, "fewl-agreement needs --option agreement=yes"),
     ],
@@ -325,73 +296,3 @@ def test_the_papers_figures_stand_in_the_papers(
         assert in_rows or in_models, row.name
         checked += len(cells)
     assert checked or name == "fewl-chale-all"
-
-
-# --- With a model as similarity -------------------------------------------------------------------
-
-
-def test_a_similarity_that_asks_a_model_counts_among_the_costs(path: Path) -> None:
-    def agreeing(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-        if stage != "similarity":
-            return reply(stage, messages)
-        sides = [isolated(name, messages).split()[0] for name in ("first", "second")]
-        return first_token({"yes": -0.1, "no": -5.0} if sides[0] == sides[1] else {"no": -0.1})
-
-    options = {"similarity": "agreement", "wrong": "3", "configs": "single"}
-    with benched(path, ScriptedModel(script=agreeing), SETS, options=options) as bench:
-        result = TABLES["fewl-chale-all"].make(bench)
-    single = row_of(result, "single")
-    assert values(result, "single") == [100, 0, 100, 0]
-    assert single.spent is not None
-    # One call is for the references. Each answer is then compared with the first reference.
-    assert single.spent.calls == 1 + 3
-
-
-# --- On the publishers' rows ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("fewl-v1-table-1", {}),
-        ("fewl-v1-table-3", {}),
-        ("fewl-v1-table-4", {}),
-        ("fewl-v1-table-6", {}),
-        ("fewl-v1-table-8", None),
-        ("fewl-v1-figure-2", None),
-        ("fewl-v1-figure-4", {}),
-        ("fewl-v2-table-14", {}),
-        ("fewl-orders", None),
-    ],
-)
-def test_the_shared_rows_make_a_table(
-    path: Path, name: str, options: dict[str, str] | None
-) -> None:
-    folder = shared()
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        text = str(messages[-1].content).split()[-9:]
-        if stage == "pairs":
-            sides = ("Wrong", "Non-Wrong")
-            return "\n".join(
-                f"{at}. {side} Answer: {' '.join(text[at:])} {side}"
-                for at in range(1, 4)
-                for side in sides
-            )
-        if stage == "agreement":
-            return "\n".join(f"{at}. yes" for at in range(1, 7))
-        if stage in ("judging", "comparison"):
-            return {"judging": "no", "comparison": "A"}[stage]
-        return "\n".join(f"{at}. {' '.join(text[at:])}" for at in range(1, 6))
-
-    given = {} if options is None else {"wrong": "3", **options}
-    with benched(path, ScriptedModel(script=script), None, limit=3, options=given) as bench:
-        result = TABLES[name].make(replace(bench, read=lambda of_set: read(of_set, folder)))
-    assert result.rows
-    assert not any(row.undetermined for row in result.rows if row.floor)
-    assert any(figure and figure.value is not None for figure in result.rows[0].figures)
-    lines = _numbers(folder / ".." / "papers" / "fewl-v1-arxiv.txt")
-    for row in result.rows if "-v1-" in name else ():
-        cells = [figure.paper for figure in row.figures if figure and figure.paper]
-        numbers = {*chain(*chain(*printed(cells)))}
-        assert any(numbers <= {*line} for line in lines), row.name

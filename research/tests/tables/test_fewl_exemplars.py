@@ -119,20 +119,6 @@ def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(pa
     assert all(len(turns) > 2 for stage, turns in again if stage == "answering")
 
 
-def test_so_many_test_questions_as_wanted_the_pool_first(path: Path) -> None:
-    options = {**OPTIONS, "tests": "2"}
-    model = ScriptedModel(script=_script)
-    with benched(path, model, SETS, options=options) as bench:
-        result = TABLES["fewl-v1-table-6"].make(bench)
-    assert row_of(result, "answers with no examples").items == 2
-    asked = {
-        str(turns[-1].content)
-        for stage, turns in zip(model.stages, model.requests, strict=True)
-        if stage == "answering"
-    }
-    assert {_number(question) % 2 for question in asked} == {0}
-
-
 def test_what_does_not_answer_is_undetermined(path: Path) -> None:
     def silent(stage: str, messages: Sequence[BaseMessage]) -> str:
         return "" if stage == "answering" else _script(stage, messages)

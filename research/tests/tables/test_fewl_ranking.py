@@ -87,15 +87,6 @@ def test_models_are_ranked_as_their_answers_are_true(path: Path) -> None:
     assert sum(row.floor for row in result.rows) == 3
 
 
-def test_a_set_that_is_not_there_is_told(path: Path) -> None:
-    options = {**OPTIONS, "set": "nota"}
-    with (
-        benched(path, knowing(), {"haltt4llm": choices(2)}, options=options) as bench,
-        pytest.raises(ValueError, match="hold no questions of the set 'nota'"),
-    ):
-        TABLES["fewl-v2-table-3"].make(bench)
-
-
 class Wrong(ScriptedModel):
     """Answer with a wrong colour, and once with nothing."""
 
@@ -131,12 +122,3 @@ def test_the_truer_of_two_models_answers_is_found(path: Path) -> None:
     assert values(result, "scripted v.s. wrong: the longest answer")[1] is None
     with benched(path, None, sets, options=options) as bench:
         assert TABLES["fewl-v1-table-5"].make(bench) == result
-
-
-@pytest.mark.parametrize("options", [{}, {"second": "scripted"}])
-def test_two_models_are_needed(path: Path, options: dict[str, str]) -> None:
-    with (
-        benched(path, knowing(), {"truthfulqa": truthfulqa()}, options=options) as bench,
-        pytest.raises(ValueError, match="second: expected the name of a second model"),
-    ):
-        TABLES["fewl-v2-table-4"].make(bench)

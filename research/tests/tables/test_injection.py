@@ -52,16 +52,3 @@ def test_cases_that_pass_without_a_text_tell_nothing(tmp_path: Path) -> None:
         found = injection.INJECTION.make(bench)
     assert [(row.items, value(row)) for row in found.rows] == [(0, None)] * 2
     assert "per_claim: 4 left out, which pass without a text." in found.notes
-
-
-def test_another_label_than_without_the_text_is_told(tmp_path: Path) -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return "Contradiction" if "Entailment" in isolated("claim", messages) else "Neutral"
-
-    options = {"modes": "per_claim", "places": "claim", "controls": "no"}
-    with benched(tmp_path / "r", ScriptedModel(script=script), limit=6, options=options) as bench:
-        (row,) = injection.INJECTION.make(bench).rows
-    asking = sum("Entailment" in one.text for one, _ in injection.choose(6))
-    assert [figure and figure.value for figure in row.figures] == pytest.approx(
-        [0, 100 * asking / 6]
-    )

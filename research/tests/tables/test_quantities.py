@@ -50,11 +50,6 @@ def test_what_goes_wrong_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
     assert len(of(tmp_path / "r").notes) == len(of(tmp_path / "r", show="mistakes").notes)
 
 
-def test_a_set_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sets: expected one of wice"):
-        of(tmp_path / "r", sets="anli")
-
-
 @pytest.mark.slow
 def test_the_quantities_of_public_claims_are_those_of_the_results() -> None:
     """Count public claims: Factcheck-Bench without its duplicate pairs, FEVER in other halves."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +10,9 @@ from langchain_core.messages import BaseMessage
 
 from benches import benched, row_of, values
 from demur import DemurError
-from demur_research.commands import run
-from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import quotes
 from support.fakes import ScriptedModel, isolated, scripted
-from support.shared import SHARED, shared
 
 PAGE = ("Contact", "The mill of ward {at} is tall.", "Home", "It burnt in 1880.", "It rained.")
 
@@ -92,12 +88,6 @@ def test_claims_are_those_of_the_labels_with_sentences_that_support_them() -> No
     assert one.mean_size == 1.5
 
 
-def test_what_scores_nothing_is_not_ranked_and_of_equals_the_first_is() -> None:
-    assert quotes.highest([1, 3, 3, 0], 1) == {1}
-    assert quotes.highest([1, 3, 3, 0], 9) == {0, 1, 2}
-    assert quotes.highest([0, 0], 1) is None
-
-
 @pytest.mark.usefixtures("apart")
 def test_each_way_is_held_against_the_marked_sentences_and_replayed(path: Path) -> None:
     sets = {"wice": WARDS}
@@ -137,15 +127,6 @@ def test_a_smaller_choice_is_part_of_a_larger_one_and_the_notes_say_how_many(pat
     assert found.notes[0].startswith("4 of 6 claims")
 
 
-@pytest.mark.parametrize("options", [{"labels": "not_supported"}, {"ways": "guessing"}])
-def test_a_label_or_way_that_there_is_not_is_refused(path: Path, options: dict[str, str]) -> None:
-    with (
-        benched(path, scripted(""), {"wice": WARDS}, options=options) as bench,
-        pytest.raises(ValueError, match="expected one of"),
-    ):
-        quotes.QUOTES.make(bench)
-
-
 def test_a_set_without_such_claims_is_refused_with_what_to_do(path: Path) -> None:
     options = {"labels": "partially_supported"}
     with (
@@ -153,16 +134,3 @@ def test_a_set_without_such_claims_is_refused_with_what_to_do(path: Path) -> Non
         pytest.raises(ValueError, match="-O labels="),
     ):
         quotes.QUOTES.make(bench)
-
-
-@pytest.mark.slow
-def test_the_floors_of_wice_are_those_of_the_results(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shared("wice", "claim_dev.jsonl")
-    assert len(quotes.marked(read("wice", SHARED), quotes.LABELS)) == 306
-    arguments = ["quotes", "--data", str(SHARED), "-r", str(tmp_path / "r"), "--format", "json"]
-    assert run([*arguments, "--limit", "400", "-O", "ways=overlap,rule"]) == 0
-    found = {one["row"]: one["figures"] for one in json.loads(capsys.readouterr().out)["rows"]}
-    f1 = {name: figures[2]["value"] for name, figures in found.items()}
-    assert f1["refchecker's rule on the page"] > f1["overlap, 1 sentence"] + 5

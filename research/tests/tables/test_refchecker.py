@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from benches import benched, row_of, values
-from demur import ClaimLabel
 from demur.evaluators.refchecker import summarize
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
@@ -152,14 +150,6 @@ def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path:
     assert values(found, "always Contradiction")[0] == pytest.approx(100 / 7)
     assert any("No checker was asked" in note for note in found.notes)
     assert not [one for one in found.rows if one.name in ("joint", "per_claim", "logprobs")]
-
-
-def test_a_claim_that_stands_twice_in_one_response_is_not_labelled_again() -> None:
-    twice = response(row("a", 1, "EE"))
-    (first, _), other = twice.claims, response(row("b", 1, "N"))
-    twice = replace(twice, claims=(first, first))
-    pairs = checking.again([twice, other])
-    assert pairs == [("nq-1", ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL)] * 2
 
 
 def referenced(folder: Path) -> Path:

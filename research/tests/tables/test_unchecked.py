@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from langchain_core.messages import BaseMessage
 
 from benches import benched, row_of, values
 from demur import DemurError
-from demur_research.commands import run
 from demur_research.tables import unchecked
 from demur_research.texts.answers import ANSWERS
 from support.fakes import ScriptedModel, isolated
@@ -87,29 +84,3 @@ def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
     assert values(found, "nothing passes") == [100, 0]
     with benched(path, limit=3, options=options) as bench:
         assert unchecked.LONG_CONTEXTS.make(bench) == found
-
-
-def test_a_length_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    options = {"length": "long"}
-    with (
-        benched(tmp_path / "r", ScriptedModel(script=disbelieves), options=options) as bench,
-        pytest.raises(ValueError, match="length: expected a whole number of at least 1"),
-    ):
-        unchecked.LONG_CONTEXTS.make(bench)
-
-
-def test_the_command_prints_the_table_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = ScriptedModel(script=disbelieves)
-    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: model)
-    arguments = ["unchecked", "--recording", str(tmp_path / "r.jsonl"), "--format", "json"]
-    assert run([*arguments, "--limit", "8"]) == 0
-    asked = len(model.stages)
-    assert run([*arguments, "--limit", "8", "--replay"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert json.loads(first) == json.loads(second)
-    assert json.loads(first)["rows"][0]["row"] == "claims=auto"
-    assert len(model.stages) == asked
-    assert run([*arguments, "-O", "claims=words"]) == 64
-    assert "expected one of auto, sentences" in " ".join(capsys.readouterr().err.split())

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from benches import benched, values
-from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import windows
 from support.fakes import scripted
-from support.shared import SHARED, shared
 
 
 def cites(count: int) -> list[LabelledRow]:
@@ -57,13 +55,3 @@ def test_too_few_pages_are_told(tmp_path: Path) -> None:
         pytest.raises(ValueError, match="expected 200 claims"),
     ):
         windows.WINDOWS.make(bench)
-
-
-@pytest.mark.slow
-def test_the_windows_of_wice_are_those_of_the_results() -> None:
-    shared("wice", "claim_dev.jsonl")
-    claims = [windows.cited(row) for row in read("wice", SHARED)]
-    name, asked, found = next(windows.measure(claims, 200, seed=1))
-    assert (name, len(asked)) == ("3,000 tokens, one claim", 306)
-    shares = [f"{100 * sum(held) / 306:.1f}" for held in found]
-    assert shares == ["95.4", "97.4", "98.7", "99.0"]
