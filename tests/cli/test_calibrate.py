@@ -452,7 +452,6 @@ def test_answers_judged_by_sentences_are_told_and_guarantee_nothing(command: Com
 # -- what is said ----------------------------------------------------------------------------------
 
 
-@pytest.mark.smoke
 def test_what_is_guaranteed_is_said_and_how_it_is_used(tmp_path: Path, command: Command) -> None:
     case = _case(labelled=True)
     path = jsonl(tmp_path / 'a "b".jsonl', case.runs)

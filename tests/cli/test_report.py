@@ -21,6 +21,7 @@ def log(tmp_path: Path) -> Path:
     return sqlite(tmp_path / "runs.log", RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.parametrize("write", [jsonl, sqlite])
 def test_it_says_where_the_page_is(write: Any, tmp_path: Path, capsys: Any) -> None:

@@ -280,7 +280,6 @@ def test_the_global_providers_are_found_when_they_are_set_later(tmp_path: Path) 
     assert metric == "demur demur.evaluation.score"
 
 
-@pytest.mark.smoke
 async def test_scores_of_chains_side_by_side_are_in_their_own_spans(pipeline: Pipeline) -> None:
     async def upper(text: str) -> str:
         await asyncio.sleep(0)
