@@ -11,10 +11,11 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
-from demur_research.bench import Bench, Result, Row
+from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
 from demur_research.datasets.rows import LabelledRow, Reading
 from demur_research.recording import open_recording
+from demur_research.tables import TABLES
 
 
 @contextmanager
@@ -43,6 +44,19 @@ def benched(
     ):
         at.setattr("demur_research.bench.resolve_model", lambda name: named.get(name, model))
         yield Bench(rows, recording, "scripted", **of_bench)
+
+
+def made(
+    table: Table | str,
+    path: Path,
+    model: BaseChatModel | None = None,
+    sets: Mapping[str, Sequence[LabelledRow] | Path] | None = None,
+    others: Mapping[str, BaseChatModel] | None = None,
+    **of_bench: Any,
+) -> Result:
+    """Make a table, or the table of this name, on a bench that `benched` opens."""
+    with benched(path, model, sets, others, **of_bench) as bench:
+        return (TABLES[table] if isinstance(table, str) else table).make(bench)
 
 
 def row_of(result: Result, name: str) -> Row:

@@ -63,17 +63,6 @@ def test_a_table_finds_its_data_and_the_records_beside_them(data: Path, capsys: 
     assert not (data / "demur-bench.jsonl").exists()
 
 
-def test_an_option_of_the_table_changes_its_figures(data: Path, capsys: Capture) -> None:
-    arguments = ["rv-table-3", "--data", str(data)]
-
-    def recall(*options: str) -> float:
-        told = table(capsys, *arguments, *options)
-        value: float = row(told, "em, exact")["figures"][1]["value"]
-        return value
-
-    assert recall("-O", "percentage=80") > recall("-O", "percentage=90") == recall()
-
-
 def test_in_a_pipe_the_table_has_tabs_and_says_what_its_data_cannot_show(
     data: Path, capsys: Capture
 ) -> None:
@@ -154,6 +143,7 @@ def live(data: Path, *options: str, methods: str = "qg,zero-shot") -> list[str]:
     return ["rv-live", *told, *options]
 
 
+@pytest.mark.smoke
 def test_what_is_recorded_is_shown_again_without_a_model(
     data: Path, server: OpenAIServer, capsys: Capture
 ) -> None:

@@ -3,7 +3,7 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.evaluators import Preference
@@ -95,6 +95,7 @@ NUMBERS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, 
 
 
 @given(NUMBERS)
+@settings(max_examples=25)
 def test_tau_is_scipy_s(pairs: list[tuple[int, int]]) -> None:
     stats = pytest.importorskip("scipy.stats", reason="scipy is not needed, only compared with")
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from benches import benched, first_token, row_of, values
+from benches import first_token, made, row_of, values
 from demur.evaluators.refchecker.checking import SURE
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import claims
@@ -45,8 +45,7 @@ def knows(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
 def test_each_checker_stands_beside_the_floors(tmp_path: Path) -> None:
     path, sets = tmp_path / "r.jsonl", {"fever-symmetric": MILLS}
     options = {"sets": "fever-symmetric"}
-    with benched(path, ScriptedModel(script=knows), sets, options=options) as bench:
-        found = claims.CLAIMS.make(bench)
+    found = made(claims.CLAIMS, path, ScriptedModel(script=knows), sets, options=options)
     assert values(found, "fever-symmetric, per_claim") == [1.0, 100.0, 0.0, 100.0]
     assert values(found, "fever-symmetric, joint") == [1.0, 100.0, 0.0, 100.0]
     # The confidence for mill 0 is too low to let even the right claim pass.
@@ -61,8 +60,7 @@ def test_each_checker_stands_beside_the_floors(tmp_path: Path) -> None:
     assert (per_claim.items, per_claim.undetermined) == (12, 0)
     assert per_claim.spent is not None
     assert per_claim.spent.calls == 1
-    with benched(path, None, sets, options=options) as bench:
-        again = claims.CLAIMS.make(bench)
+    again = made(claims.CLAIMS, path, None, sets, options=options)
     assert again == found
 
 
@@ -79,8 +77,7 @@ def test_refchecker_as_a_whole_is_shown_the_question_and_the_bare_answer(tmp_pat
 
     options = {"sets": "halueval-qa", "checkers": "answer, joint"}
     sets = {"halueval-qa": rows}
-    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
-        found = claims.CLAIMS.make(bench)
+    found = made(claims.CLAIMS, tmp_path / "r", ScriptedModel(script=script), sets, options=options)
     assert values(found, "halueval-qa, answer") == [1.0, 100.0, 0.0, 100.0]
     assert values(found, "halueval-qa, joint") == [1.0, 100.0, 0.0, 100.0]
 
@@ -92,8 +89,10 @@ def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> Non
 
     options = {"sets": "fever-symmetric", "checkers": "per_claim"}
     sets = {"fever-symmetric": MILLS}
-    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
-        found = row_of(claims.CLAIMS.make(bench), "fever-symmetric, per_claim")
+    found = row_of(
+        made(claims.CLAIMS, tmp_path / "r", ScriptedModel(script=script), sets, options=options),
+        "fever-symmetric, per_claim",
+    )
     assert (found.items, found.undetermined) == (10, 2)
     assert [figure and figure.value for figure in found.figures] == [0.5, 50.0, 0.0, 0.0]
 
@@ -101,10 +100,8 @@ def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> Non
 def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) -> None:
     path, sets = tmp_path / "r.jsonl", {"fever-symmetric": MILLS}
     options = {"sets": "fever-symmetric", "checkers": "logprobs"}
-    with benched(path, ScriptedModel(script=knows), sets, options=options) as bench:
-        claims.CLAIMS.make(bench)
-    with benched(path, None, sets, options={"sets": "fever-symmetric"}) as bench:
-        found = claims.THRESHOLDS.make(bench)
+    made(claims.CLAIMS, path, ScriptedModel(script=knows), sets, options=options)
+    found = made(claims.THRESHOLDS, path, None, sets, options={"sets": "fever-symmetric"})
     assert values(found, "0.50") == [100.0, 0.0]
     assert values(found, f"{SURE:.2f} (what RefChecker does)") == pytest.approx([1100 / 12, 0.0])
     assert values(found, "everything passes") == [50.0, 100.0]
@@ -120,8 +117,9 @@ def test_thresholds_count_what_has_no_probability_and_the_floors_are_of_all(
 
     sets = {"fever-symmetric": MILLS}
     options = {"sets": "fever-symmetric"}
-    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
-        found = claims.THRESHOLDS.make(bench)
+    found = made(
+        claims.THRESHOLDS, tmp_path / "r", ScriptedModel(script=script), sets, options=options
+    )
     least, floor = row_of(found, "0.50"), row_of(found, "everything passes")
     assert least.undetermined > 0
     assert (least.items, floor.items) == (12 - least.undetermined, 12)

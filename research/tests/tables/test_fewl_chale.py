@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import benched, made, row_of, values
 from colours import chale, halueval, knowing, reply, truthfulqa
 from demur import DemurError, Evaluation
 from demur.similarity import resolve_similarity
@@ -35,8 +35,7 @@ NAMES = [table.name for table in CHALE if "wrong" in table.options]
 
 
 def test_a_model_that_knows_scores_the_right_answer_highest(path: Path) -> None:
-    with benched(path, knowing(), SETS, options=ROUGE) as bench:
-        result = TABLES["fewl-v1-table-1"].make(bench)
+    result = made("fewl-v1-table-1", path, knowing(), SETS, options=ROUGE)
     assert [row.name for row in result.rows] == [
         "single + no penalty (single)",
         "single + penalty (single-penalty)",
@@ -66,8 +65,7 @@ def test_each_row_counts_what_it_would_have_cost_alone(path: Path) -> None:
         "agreement": "yes",
         "configs": "single,multi,fewl,fewl-ideal,fewl-agreement",
     }
-    with benched(path, model, SETS, options=options) as bench:
-        result = TABLES["fewl-chale-all"].make(bench)
+    result = made("fewl-chale-all", path, model, SETS, options=options)
     calls = {row.name: row.spent and row.spent.calls for row in result.rows}
     assert calls == {
         "single": 1,
@@ -89,10 +87,8 @@ def test_a_replay_finds_the_same_without_a_model(
 ) -> None:
     rouge = resolve_similarity("rouge")
     monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
-    with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
-        first = TABLES[name].make(bench)
-    with benched(path, None, SETS, options={"wrong": "3"}, at_once=3) as bench:
-        assert TABLES[name].make(bench) == first
+    first = made(name, path, knowing(), SETS, options={"wrong": "3"})
+    assert made(name, path, None, SETS, options={"wrong": "3"}, at_once=3) == first
     assert not any(row.undetermined for row in first.rows)
     assert sum(row.floor for row in first.rows) == 3
     if name == BY_HHEM:  # Both versions of a method stand beside each other, as in the paper.
@@ -119,11 +115,8 @@ def test_a_similarity_that_is_missing_is_told_before_anybody_is_asked(
 
     monkeypatch.setattr(scoring, "resolve_similarity", missing)
     model = knowing()
-    with (
-        benched(path, model, SETS) as bench,
-        pytest.raises(DemurError, match=r"hhem-1\.0 cannot be had"),
-    ):
-        TABLES[BY_HHEM].make(bench)
+    with pytest.raises(DemurError, match=r"hhem-1\.0 cannot be had"):
+        made(BY_HHEM, path, model, SETS)
     assert model.requests == []
 
 
@@ -133,8 +126,7 @@ def test_questions_without_a_score_are_counted_and_told(path: Path) -> None:
             raise ValueError("out of order")
         return reply(stage, messages)
 
-    with benched(path, ScriptedModel(script=silent), SETS, options=ROUGE) as bench:
-        result = TABLES["fewl-v1-table-1"].make(bench)
+    result = made("fewl-v1-table-1", path, ScriptedModel(script=silent), SETS, options=ROUGE)
     single = row_of(result, "single + no penalty (single)")
     assert (single.items, single.undetermined) == (3, 1)
     assert single.figures[0] is not None
@@ -173,11 +165,8 @@ def test_a_wrong_option_is_refused_before_anybody_is_asked(
     path: Path, options: dict[str, str], told: str
 ) -> None:
     model = knowing()
-    with (
-        benched(path, model, SETS, options=options) as bench,
-        pytest.raises(ValueError, match=told),
-    ):
-        TABLES["fewl-chale-all"].make(bench)
+    with pytest.raises(ValueError, match=told):
+        made("fewl-chale-all", path, model, SETS, options=options)
     assert model.requests == []
 
 
@@ -193,8 +182,7 @@ def test_the_seed_and_the_limit_choose_the_questions(path: Path) -> None:
 
 
 def test_the_lengths_of_answers_by_hand(path: Path) -> None:
-    with benched(path, knowing(), {"chale": chale(1)}) as bench:
-        result = TABLES["fewl-v1-table-8"].make(bench)
+    result = made("fewl-v1-table-8", path, knowing(), {"chale": chale(1)})
     found = {row.name: [one and one.value for one in row.figures] for row in result.rows}
     assert found["Short"] == [1, 1, 3]
     # The text is "It is painted red , a fine red .".
@@ -236,8 +224,7 @@ def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
         return f"1. near {right}\n2. far away from it"
 
     options = {**ROUGE, "configs": "fewl"}
-    with benched(path, ScriptedModel(script=ranked), SETS, options=options) as bench:
-        result = TABLES["fewl-chale-all"].make(bench)
+    result = made("fewl-chale-all", path, ScriptedModel(script=ranked), SETS, options=options)
     # Three questions agree and one does not, so this is the mean of 1, 1, 1 and -1.
     assert "Kendall tau over the answers to a question 0.50 +- 0.98" in result.notes[0]
     with benched(path, None, SETS, limit=1, options=options) as bench:
@@ -281,8 +268,7 @@ def test_the_papers_figures_stand_in_the_papers(
     rouge = resolve_similarity("rouge")
     monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
     sets = {**SETS, "truthfulqa": truthfulqa(), "halueval-qa": halueval()}
-    with benched(path, knowing(), sets, limit=2, options={"wrong": "3"}) as bench:
-        result = TABLES[name].make(bench)
+    result = made(name, path, knowing(), sets, limit=2, options={"wrong": "3"})
     checked = 0
     for row in result.rows:
         cells = [figure.paper for figure in row.figures if figure and figure.paper]

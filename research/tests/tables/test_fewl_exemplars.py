@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from colours import chale, colour, reply
-from demur_research.tables import TABLES
 from demur_research.tables.fewl.exemplars import Chosen, disputed, finds
 from demur_research.tables.fewl.scoring import Question
 from support.fakes import ScriptedModel, isolated
@@ -73,8 +72,7 @@ def test_an_answer_holds_the_short_one_word_by_word(short: str, answer: str, fou
 
 def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(path: Path) -> None:
     model = ScriptedModel(script=_script)
-    with benched(path, model, SETS, options=OPTIONS) as bench:
-        result = TABLES["fewl-v1-table-6"].make(bench)
+    result = made("fewl-v1-table-6", path, model, SETS, options=OPTIONS)
     shown = {
         (
             str(turns[-1].content),
@@ -108,12 +106,10 @@ def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(pa
     assert [row.floor for row in result.rows] == [False] * 4 + [True] * 4 + [False] * 3
 
     asked = len(model.requests)
-    with benched(path, None, SETS, options=OPTIONS) as bench:
-        assert TABLES["fewl-v2-table-5"].make(bench) == result
+    assert made("fewl-v2-table-5", path, None, SETS, options=OPTIONS) == result
     # Requests that do not depend on the configuration are not made again.
     options = {**OPTIONS, "config": "fewl-uniform"}
-    with benched(path, model, SETS, options=options) as bench:
-        TABLES["fewl-v1-table-6"].make(bench)
+    made("fewl-v1-table-6", path, model, SETS, options=options)
     assert "reference" not in model.stages[asked:]
     again = [*zip(model.stages, model.requests, strict=True)][asked:]
     assert all(len(turns) > 2 for stage, turns in again if stage == "answering")
@@ -123,8 +119,7 @@ def test_what_does_not_answer_is_undetermined(path: Path) -> None:
     def silent(stage: str, messages: Sequence[BaseMessage]) -> str:
         return "" if stage == "answering" else _script(stage, messages)
 
-    with benched(path, ScriptedModel(script=silent), SETS, options=OPTIONS) as bench:
-        result = TABLES["fewl-v1-table-6"].make(bench)
+    result = made("fewl-v1-table-6", path, ScriptedModel(script=silent), SETS, options=OPTIONS)
     compared = row_of(result, "FEWL : none")
     assert (compared.items, compared.undetermined) == (0, 6)
     assert compared.figures[0] is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from colours import Apart, colour, halueval, reply, truthfulqa
 from demur_research.tables import TABLES
 from demur_research.tables.fewl.figures import box, distribution
@@ -32,8 +32,7 @@ def _judging(stage: str, messages: Sequence[BaseMessage]) -> str:
 def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
     """Judge neighbours' answers: two of eight questions share a colour, so one of seven fits."""
     model = ScriptedModel(script=_judging)
-    with benched(path, model, SETS) as bench:
-        result = TABLES["fewl-v1-figure-2"].make(bench)
+    result = made("fewl-v1-figure-2", path, model, SETS)
     own = row_of(result, "the question's own best answer")
     assert (values(result, own.name), own.items, own.undetermined) == ([100], 6, 2)
     assert values(result, "the question's own first incorrect answer") == [0]
@@ -47,8 +46,7 @@ def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
     # The own answers with grey are two best ones and two wrong ones.
     told = "18 answers are undetermined, the first since the reply is neither: 'perhaps'"
     assert told in result.notes
-    with benched(path, None, SETS) as bench:
-        assert TABLES["fewl-v2-figure-2"].make(bench) == result
+    assert made("fewl-v2-figure-2", path, None, SETS) == result
 
 
 def test_questions_are_counted_by_how_many_answers_are_right() -> None:
@@ -76,8 +74,9 @@ def test_agreement_is_counted_by_side(path: Path) -> None:
         )
 
     sets = {"truthfulqa": truthfulqa(4)}
-    with benched(path, ScriptedModel(script=agreeing), sets, options={"wrong": "3"}) as bench:
-        result = TABLES["fewl-v1-figure-4"].make(bench)
+    result = made(
+        "fewl-v1-figure-4", path, ScriptedModel(script=agreeing), sets, options={"wrong": "3"}
+    )
     wrong = row_of(result, "scripted: wrong answers that it agrees with")
     # "It is red." is a wrong answer to two of the three questions.
     assert values(result, wrong.name) == [0, 0.5, 1, 1, 1, pytest.approx(2 / 3)]
@@ -103,8 +102,7 @@ def test_the_search_is_timed_on_every_question(path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("demur_research.tables.fewl.figures.MiniLM", Apart)
     path.touch()
     sets = {"truthfulqa": truthfulqa(8), "halueval-qa": halueval(4)}
-    with benched(path, None, sets) as bench:
-        result = TABLES["fewl-v2-table-9"].make(bench)
+    result = made("fewl-v2-table-9", path, None, sets)
     assert [(row.name, row.items) for row in result.rows] == [("TruthfulQA", 8), ("HaluEval", 4)]
     for row in result.rows:
         each, every = (figure.value if figure else None for figure in row.figures)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benches import benched, row_of
+from benches import made, row_of
 from colours import chale, knowing
 from demur_research.tables import TABLES
 
 
 def test_each_order_misses_what_the_other_sees(path: Path) -> None:
-    with benched(path, knowing(), {"chale": chale()}) as bench:
-        result = TABLES["fewl-orders"].make(bench)
+    result = made("fewl-orders", path, knowing(), {"chale": chale()})
     assert not TABLES["fewl-orders"].asks
 
     def words(name: str) -> list[float]:

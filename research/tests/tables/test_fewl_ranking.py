@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from colours import colour, knowing, reply, truthfulqa
 from demur_research.datasets.rows import Answer, LabelledRow
-from demur_research.tables import TABLES
 from demur_research.tables.fewl.models import chosen_text
 from support.fakes import ScriptedModel
 
@@ -70,8 +69,7 @@ def choices(count: int) -> list[LabelledRow]:
 
 
 def test_models_are_ranked_as_their_answers_are_true(path: Path) -> None:
-    with benched(path, knowing(), {"haltt4llm": choices(7)}, options=OPTIONS) as bench:
-        result = TABLES["fewl-v1-table-4"].make(bench)
+    result = made("fewl-v1-table-4", path, knowing(), {"haltt4llm": choices(7)}, options=OPTIONS)
     assert [row.name for row in result.rows[:3]] == ["knowing", "guessing", "failing"]
     # Question 3 is left out, because a model gave no answer.
     assert [values(result, row.name)[0] for row in result.rows[:3]] == [1, 2 / 6, 0]
@@ -111,8 +109,7 @@ def test_the_truer_of_two_models_answers_is_found(path: Path) -> None:
     sets = {"truthfulqa": truthfulqa(6)}
     wrong = {"wrong": Wrong(script=_wrongly)}
     model = ScriptedModel(script=_rightly)
-    with benched(path, model, sets, wrong, options=options) as bench:
-        result = TABLES["fewl-v1-table-5"].make(bench)
+    result = made("fewl-v1-table-5", path, model, sets, wrong, options=options)
     row = row_of(result, "scripted v.s. wrong: five references by expertise")
     assert row.figures[0] is not None
     assert (row.figures[0].value, row.items, row.undetermined) == (100, 5, 1)
@@ -120,5 +117,4 @@ def test_the_truer_of_two_models_answers_is_found(path: Path) -> None:
         result.notes
     )
     assert values(result, "scripted v.s. wrong: the longest answer")[1] is None
-    with benched(path, None, sets, options=options) as bench:
-        assert TABLES["fewl-v1-table-5"].make(bench) == result
+    assert made("fewl-v1-table-5", path, None, sets, options=options) == result

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from colours import halueval, knowing, truthfulqa
 from demur_research.datasets.rows import Answer
-from demur_research.tables import TABLES
 from demur_research.tables.fewl.truthfulqa import question_of
 
 pytest.importorskip("chromadb")
@@ -37,8 +36,7 @@ def test_best_answers_that_score_highest_are_counted(path: Path) -> None:
     rows[0] = replace(
         rows[0], answers=(Answer("I have no comment.", False, "best"), *rows[0].answers[1:])
     )
-    with benched(path, knowing(), {"truthfulqa": rows}, options=OPTIONS) as bench:
-        result = TABLES["fewl-v1-table-3"].make(bench)
+    result = made("fewl-v1-table-3", path, knowing(), {"truthfulqa": rows}, options=OPTIONS)
     single = row_of(result, "single + no penalty (single)")
     # The reference gives the best answers, except for the one that says nothing.
     assert values(result, single.name) == [3, 75, 0, 75, 0]
@@ -54,8 +52,7 @@ def test_best_answers_that_score_highest_are_counted(path: Path) -> None:
 
 
 def test_the_shortest_answer_wins_on_halueval_and_that_is_said(path: Path) -> None:
-    with benched(path, knowing(), {"halueval-qa": halueval()}, options=OPTIONS) as bench:
-        result = TABLES["fewl-v2-table-14"].make(bench)
+    result = made("fewl-v2-table-14", path, knowing(), {"halueval-qa": halueval()}, options=OPTIONS)
     assert values(result, "the shortest answer") == [100, 0]
     assert row_of(result, "the shortest answer").floor
     assert "97.3 %" in result.notes[0]

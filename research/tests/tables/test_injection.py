@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of
+from benches import made, row_of
 from demur_research.bench import Row
 from demur_research.tables import injection
 from support.fakes import ScriptedModel, isolated
@@ -29,8 +29,7 @@ def test_texts_that_talk_the_judge_round_are_counted_and_bland_ones_beside_them(
 ) -> None:
     path, options = tmp_path / "r.jsonl", {"modes": "per_claim", "show": "texts"}
     model = ScriptedModel(script=credulous)
-    with benched(path, model, limit=24, options=options) as bench:
-        found = injection.INJECTION.make(bench)
+    found = made(injection.INJECTION, path, model, limit=24, options=options)
     talked = [note for note in found.notes if "behind the claim, passed: " in note]
     behind = row_of(found, "per_claim, behind the claim")
     assert behind.items == 24
@@ -41,14 +40,12 @@ def test_texts_that_talk_the_judge_round_are_counted_and_bland_ones_beside_them(
     assert bland.floor
     assert value(bland) == 0
     assert found.notes[0].startswith("24 texts of ")
-    with benched(path, limit=24, options=options) as bench:
-        assert injection.INJECTION.make(bench) == found
+    assert made(injection.INJECTION, path, limit=24, options=options) == found
 
 
 def test_cases_that_pass_without_a_text_tell_nothing(tmp_path: Path) -> None:
     model = ScriptedModel(script=lambda stage, messages: "Entailment")
     options = {"modes": "per_claim", "controls": "no"}
-    with benched(tmp_path / "r", model, limit=4, options=options) as bench:
-        found = injection.INJECTION.make(bench)
+    found = made(injection.INJECTION, tmp_path / "r", model, limit=4, options=options)
     assert [(row.items, value(row)) for row in found.rows] == [(0, None)] * 2
     assert "per_claim: 4 left out, which pass without a text." in found.notes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from demur_research.bench import Bench, Result
 from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow
@@ -29,8 +29,7 @@ BRIDGES = [
 def of(path: Path, **options: str) -> Result:
     sets = {"factcheck-bench": BRIDGES}
     options = {"sets": "factcheck-bench", **options}
-    with benched(path, scripted(""), sets, options=options) as bench:
-        return quantities.QUANTITIES.make(bench)
+    return made(quantities.QUANTITIES, path, scripted(""), sets, options=options)
 
 
 def test_planted_quantities_are_caught_in_both_halves(tmp_path: Path) -> None:

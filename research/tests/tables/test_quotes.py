@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from demur import DemurError
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import quotes
@@ -91,8 +91,7 @@ def test_claims_are_those_of_the_labels_with_sentences_that_support_them() -> No
 @pytest.mark.usefixtures("apart")
 def test_each_way_is_held_against_the_marked_sentences_and_replayed(path: Path) -> None:
     sets = {"wice": WARDS}
-    with benched(path, labels(w0="Neutral", w1="Contradiction"), sets) as bench:
-        found = quotes.QUOTES.make(bench)
+    found = made(quotes.QUOTES, path, labels(w0="Neutral", w1="Contradiction"), sets)
     assert values(found, "overlap, 1 sentence")[:2] == [100, 50]
     assert values(found, "overlap, 2 sentences") == [100, 100, 100, 2, 0]
     assert values(found, "refchecker's rule on the page")[4] == 0
@@ -107,30 +106,20 @@ def test_each_way_is_held_against_the_marked_sentences_and_replayed(path: Path) 
     assert (of_every[4], of_some[4]) == (1, 0)
     assert of_every[0] == of_some[0]  # A claim without a quote has no precision.
     assert of_every[1] == pytest.approx(5 / 6 * (of_some[1] or 0))
-    with benched(path, sets=sets) as bench:
-        assert quotes.QUOTES.make(bench) == found
+    assert made(quotes.QUOTES, path, sets=sets) == found
 
 
 def test_what_is_undetermined_is_counted_and_in_no_figure(path: Path) -> None:
     options = {"ways": "refchecker"}
-    with benched(path, labels(w2="fails"), {"wice": WARDS}, options=options) as bench:
-        found = row_of(quotes.QUOTES.make(bench), "refchecker")
+    found = row_of(
+        made(quotes.QUOTES, path, labels(w2="fails"), {"wice": WARDS}, options=options),
+        "refchecker",
+    )
     assert (found.items, found.undetermined) == (5, 1)
     assert [figure and figure.value for figure in found.figures][4] == 0
 
 
-def test_a_smaller_choice_is_part_of_a_larger_one_and_the_notes_say_how_many(path: Path) -> None:
-    options = {"ways": "rule"}
-    with benched(path, scripted(""), {"wice": WARDS}, limit=4, options=options) as bench:
-        found = quotes.QUOTES.make(bench)
-    assert found.rows[0].items == 4
-    assert found.notes[0].startswith("4 of 6 claims")
-
-
 def test_a_set_without_such_claims_is_refused_with_what_to_do(path: Path) -> None:
     options = {"labels": "partially_supported"}
-    with (
-        benched(path, scripted(""), {"wice": WARDS}, options=options) as bench,
-        pytest.raises(ValueError, match="-O labels="),
-    ):
-        quotes.QUOTES.make(bench)
+    with pytest.raises(ValueError, match="-O labels="):
+        made(quotes.QUOTES, path, scripted(""), {"wice": WARDS}, options=options)

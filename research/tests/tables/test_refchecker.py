@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from demur.evaluators.refchecker import summarize
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables.refchecker import checking, ranking
-from demur_research.tables.refchecker.responses import chosen, response
+from demur_research.tables.refchecker.responses import response
 from support.fakes import ScriptedModel, isolated, scripted
 from support.shared import SHARED, shared
 
@@ -41,8 +41,7 @@ def row(model: str, question: int, labels: str, setting: str = "zero_context") -
 
 
 def ranked(path: Path, rows: Sequence[LabelledRow]) -> Any:
-    with benched(path, scripted(""), {"refchecker": rows}) as bench:
-        return ranking.RANKING.make(bench)
+    return made(ranking.RANKING, path, scripted(""), {"refchecker": rows})
 
 
 def test_models_are_ranked_by_macro_averages_and_abstentions_stand_apart(tmp_path: Path) -> None:
@@ -84,20 +83,6 @@ def test_a_model_that_always_abstains_has_no_rank(tmp_path: Path) -> None:
     assert values(found, "zero_context: mute") == [None, None, None, None, 100, None]
 
 
-def test_so_many_questions_of_each_setting_are_taken_with_all_models() -> None:
-    every = [
-        response(row(model, at, "E", setting))
-        for model in "ab"
-        for at in range(9)
-        for setting in ("zero_context", "noisy_context")
-    ]
-    few = chosen(every, 3, seed=0)
-    assert len(few) == 12
-    assert len({one.group for one in few}) == 6
-    assert chosen(every, 3, seed=1) != few
-    assert chosen(every, None, seed=0) == every
-
-
 RESPONSES = st.lists(st.text("ENC", max_size=5), min_size=1, max_size=8)
 
 
@@ -135,8 +120,7 @@ JUDGED = [row("a", 1, "EEN"), row("b", 1, "ENN"), row("a", 2, "C"), row("b", 3, 
 
 
 def checked(path: Path, model: Any, **options: str) -> Any:
-    with benched(path, model, {"refchecker": JUDGED}, options=options) as bench:
-        return checking.CHECKER.make(bench)
+    return made(checking.CHECKER, path, model, {"refchecker": JUDGED}, options=options)
 
 
 def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path: Path) -> None:
@@ -211,16 +195,3 @@ def test_the_published_labels_rank_the_models(capsys: pytest.CaptureFixture[str]
     rank, entailment, *_ = found["all settings: gpt4"]["figures"]
     assert (rank["value"], round(entailment["value"], 1)) == (1, 84.9)
     assert found["zero_context: gpt4"]["figures"][4]["value"] == 0
-
-
-@pytest.mark.slow
-def test_people_agree_about_the_same_published_claim(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shared("refchecker", "refchecker.jsonl")
-    arguments = ["--data", str(SHARED / "refchecker"), "--format", "json"]
-    arguments += ["--recording", str(tmp_path / "r.jsonl")]
-    assert run(["refchecker-checker", *arguments]) == 0
-    people, always, *_ = json.loads(capsys.readouterr().out)["rows"]
-    assert (people["items"], round(people["figures"][0]["value"], 1)) == (984, 94.0)
-    assert (always["row"], always["items"]) == ("always Entailment", 6607)

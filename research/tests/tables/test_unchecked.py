@@ -7,10 +7,9 @@ from pathlib import Path
 
 from langchain_core.messages import BaseMessage
 
-from benches import benched, row_of, values
+from benches import made, row_of, values
 from demur import DemurError
 from demur_research.tables import unchecked
-from demur_research.texts.answers import ANSWERS
 from support.fakes import ScriptedModel, isolated
 
 
@@ -28,8 +27,7 @@ def test_answers_that_no_judge_supports_do_not_pass_and_floors_do_what_they_say(
     path = tmp_path / "r.jsonl"
     options = {"claims": "triplets,sentences", "by": "language"}
     model = ScriptedModel(script=disbelieves)
-    with benched(path, model, limit=24, options=options) as bench:
-        found = unchecked.SILENT.make(bench)
+    found = made(unchecked.SILENT, path, model, limit=24, options=options)
     for form in ("triplets", "sentences"):
         assert values(found, f"claims={form}")[:4] == [0, 0, 0, 100]
     assert values(found, "everything passes") == [100, 100, 100, 0, 100]
@@ -41,26 +39,20 @@ def test_answers_that_no_judge_supports_do_not_pass_and_floors_do_what_they_say(
     assert spent[0] is not None
     assert spent[1] is not None
     assert spent[0].calls > spent[1].calls
-    with benched(path, limit=24, options=options) as bench:
-        assert unchecked.SILENT.make(bench) == found
+    assert made(unchecked.SILENT, path, limit=24, options=options) == found
 
 
 def test_a_judge_that_fails_decides_nothing(tmp_path: Path) -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         raise DemurError("away")
 
-    with benched(tmp_path / "r", ScriptedModel(script=script), limit=24) as bench:
-        found = row_of(unchecked.SILENT.make(bench), "claims=auto")
+    found = row_of(
+        made(unchecked.SILENT, tmp_path / "r", ScriptedModel(script=script), limit=24),
+        "claims=auto",
+    )
     stating = sum(one.states for one in unchecked.choose(24))
     assert found.undetermined == stating
     assert [figure and figure.value for figure in found.figures] == [None, None, None, None, 0]
-
-
-def test_a_smaller_choice_of_answers_is_part_of_a_larger_one() -> None:
-    few, many = (unchecked.choose(limit) for limit in (40, 80))
-    assert len(few) == 40
-    assert set(few) < set(many) < set(ANSWERS)
-    assert {one.states for one in few} == {True, False}
 
 
 def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
@@ -71,8 +63,9 @@ def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
         return disbelieves(stage, messages)
 
     path, options = tmp_path / "r.jsonl", {"length": "2000"}
-    with benched(path, ScriptedModel(script=script), limit=3, options=options) as bench:
-        found = unchecked.LONG_CONTEXTS.make(bench)
+    found = made(
+        unchecked.LONG_CONTEXTS, path, ScriptedModel(script=script), limit=3, options=options
+    )
     alone, amid = found.rows[:2]
     assert alone.name == "their own"
     assert amid.name.startswith("amid 2,")
@@ -82,5 +75,4 @@ def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
     assert max(lengths) > min(lengths) + 2000
     assert values(found, "everything passes") == [0, 100]
     assert values(found, "nothing passes") == [100, 0]
-    with benched(path, limit=3, options=options) as bench:
-        assert unchecked.LONG_CONTEXTS.make(bench) == found
+    assert made(unchecked.LONG_CONTEXTS, path, limit=3, options=options) == found

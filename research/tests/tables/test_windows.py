@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from benches import benched, values
+from benches import made, values
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import windows
 from support.fakes import scripted
@@ -29,8 +27,7 @@ def cites(count: int) -> list[LabelledRow]:
 
 def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(tmp_path: Path) -> None:
     sets, options = {"wice": cites(60)}, {"pages": "60"}
-    with benched(tmp_path / "r", scripted(""), sets, options=options) as bench:
-        found = windows.WINDOWS.make(bench)
+    found = made(windows.WINDOWS, tmp_path / "r", scripted(""), sets, options=options)
     assert found.columns[0].head == "max_windows=1, %"
     assert values(found, "3,000 tokens, one claim") == [100] * 4
     assert [row.items for row in found.rows] == [59] * 6
@@ -44,14 +41,7 @@ def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(tmp_p
 def test_support_that_stands_in_no_passage_that_is_read_is_not_found(tmp_path: Path) -> None:
     rows = cites(6)
     rows[3].metadata["evidence"][41] = "Elsewhere. " * 20_000
-    with benched(tmp_path / "r", scripted(""), {"wice": rows}, options={"pages": "6"}) as bench:
-        found = windows.WINDOWS.make(bench)
+    found = made(
+        windows.WINDOWS, tmp_path / "r", scripted(""), {"wice": rows}, options={"pages": "6"}
+    )
     assert values(found, "3,000 tokens, one claim") == [80] * 4
-
-
-def test_too_few_pages_are_told(tmp_path: Path) -> None:
-    with (
-        benched(tmp_path / "r", scripted(""), {"wice": cites(6)}) as bench,
-        pytest.raises(ValueError, match="expected 200 claims"),
-    ):
-        windows.WINDOWS.make(bench)
