@@ -24,8 +24,6 @@ class Answer:
     """The content of the message."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    delay: float = 0.0
-    """The number of seconds before the server answers."""
     held: threading.Event | None = None
     """The event that lets the answer go, which the test sets."""
     finish_reason: str = "stop"
@@ -106,7 +104,7 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
                     answer = script[min(number, len(script) - 1)]
                 if isinstance(answer, str):
                     answer = Answer(answer)
-                gone = closing.wait(answer.delay) if answer.delay else False
+                gone = False
                 while answer.held is not None and not (gone or answer.held.wait(0.05)):
                     gone = closing.is_set()
             if answer.cut or gone:
