@@ -173,14 +173,10 @@ class _Handler(BaseCallbackHandler):
     def on_retriever_start(self, serialized: Any, query: Any, **kwargs: Any) -> None:
         self.runs.start("retriever", **kwargs)
 
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    def on_end(self, ended: Any, *, run_id: UUID, **kwargs: Any) -> None:
         self.runs.ended.append(run_id)
 
-    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self.runs.ended.append(run_id)
-
-    def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self.runs.ended.append(run_id)
+    on_chain_end = on_llm_end = on_retriever_end = on_end
 
 
 class _AsyncHandler(AsyncCallbackHandler):
@@ -196,19 +192,14 @@ class _AsyncHandler(AsyncCallbackHandler):
     async def on_retriever_start(self, serialized: Any, query: Any, **kwargs: Any) -> None:
         self.runs.start("retriever", **kwargs)
 
-    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    async def on_end(self, ended: Any, *, run_id: UUID, **kwargs: Any) -> None:
         self.runs.ended.append(run_id)
 
-    async def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self.runs.ended.append(run_id)
-
-    async def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self.runs.ended.append(run_id)
+    on_chain_end = on_llm_end = on_retriever_end = on_end
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("handler", [_Handler, _AsyncHandler])
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize(("handler", "mode"), [(_Handler, "async"), (_AsyncHandler, "sync")])
 async def test_children_have_their_parents_and_the_caller_s_config(
     member: Member, made: Any, mode: str, handler: type[_Handler] | type[_AsyncHandler]
 ) -> None:
@@ -348,22 +339,24 @@ def test_copies_do_the_same(member: Member, made: Any) -> None:
 
 _ELSEWHERE = """
 import pickle, sys
-for member, made in pickle.load(sys.stdin.buffer):
-    print(member.name, member.good(3, made.invoke(member.give(3))))
+for member, made, told in pickle.load(sys.stdin.buffer):
+    same = getattr(made, "fingerprints", None) == told
+    print(member.name, member.good(3, made.invoke(member.give(3))), same)
 """
 
 
 @pytest.mark.slow
-def test_pickles_work_in_another_process() -> None:
-    pickled = pickle.dumps([(member, member.make()) for member in MEMBERS])
+def test_pickles_work_in_another_process_and_have_the_same_fingerprints() -> None:
+    made = [(member, member.make()) for member in MEMBERS]
+    pickled = pickle.dumps([(*one, getattr(one[1], "fingerprints", None)) for one in made])
     ran = subprocess.run(
         [sys.executable, "-c", _ELSEWHERE],
         input=pickled,
         capture_output=True,
         check=False,
-        env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"},
+        env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}", "PYTHONHASHSEED": "7"},
     )
-    assert ran.stdout.decode().splitlines() == [f"{member.name} True" for member in MEMBERS], (
+    assert ran.stdout.decode().splitlines() == [f"{member.name} True True" for member in MEMBERS], (
         ran.stderr.decode()
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,25 +48,18 @@ def thinking(script: Script, think: Callable[[str], str]) -> Script:
     return spoken
 
 
-def evaluations(made: Any, given: Sample) -> list[Evaluation]:
-    """Return the evaluations of a sync and an async call."""
-    return [made.invoke(given), asyncio.run(made.ainvoke(given))]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
     "member", [one for one in ASKING if one.name not in BY_LOGPROBS], ids=lambda one: one.name
 )
-def test_an_evaluator_finds_the_same(
-    member: Member, think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_evaluator_finds_the_same(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    think = [*WAYS.values()][ASKING.index(member) % len(WAYS)]
     expected = {number: member.make().invoke(member.give(number)) for number in (1, 2)}
     monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
     for number, found in expected.items():
-        for again in evaluations(member.make(), member.give(number)):
-            assert member.essence(again) == member.essence(found)
-            assert member.good(number, again)
+        again = member.make().invoke(member.give(number))
+        assert member.essence(again) == member.essence(found)
+        assert member.good(number, again)
 
 
 @pytest.mark.parametrize("member", ASKING, ids=lambda one: one.name)
@@ -77,9 +69,9 @@ def test_reasoning_that_does_not_end_decides_nothing(
     monkeypatch.setattr(
         facts, "judge", thinking(facts.judge, lambda said: f"<think>{THOUGHT}{said}")
     )
-    for found in evaluations(member.make(), member.give(2)):
-        assert found.undetermined
-        assert not [claim for claim in found.claims if claim.label]
+    found: Evaluation = member.make().invoke(member.give(2))
+    assert found.undetermined
+    assert not [claim for claim in found.claims if claim.label]
 
 
 @pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
@@ -87,10 +79,10 @@ def test_its_first_token_is_no_label(
     think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
-    for found in evaluations(refchecker("logprobs"), facts.sample(2)):
-        assert found.undetermined
-        assert {claim.label for claim in found.claims} == {None}
-        assert all("checker='joint'" in str(claim.error) for claim in found.claims)
+    found = refchecker("logprobs").invoke(facts.sample(2))
+    assert found.undetermined
+    assert {claim.label for claim in found.claims} == {None}
+    assert all("checker='joint'" in str(claim.error) for claim in found.claims)
 
 
 @pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
@@ -100,8 +92,7 @@ def test_a_cascade_asks_its_next_stage_in_place_of_the_first_token(
     (member,) = (one for one in EVALUATORS if one.name == "cascade")
     monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
     for number in (1, 2):
-        for found in evaluations(member.make(), member.give(number)):
-            assert facts.grade(number, found) == "right"
+        assert facts.grade(number, member.make().invoke(member.give(number))) == "right"
 
 
 @pytest.mark.parametrize("claims", ["triplets", "statements", "sentences"])
@@ -127,8 +118,8 @@ def test_a_judge_chooses_the_same(think: Callable[[str], str]) -> None:
 
     judge = PairwiseJudge(ScriptedModel(script=thinking(choose, think)))
     pair = {"question": "Which?", "first": "Right.", "second": "Wrong."}
-    for verdict in (judge.invoke(pair), asyncio.run(judge.ainvoke(pair))):
-        assert (verdict.winner, verdict.choices) == ("first", ("A", "B"))
+    verdict = judge.invoke(pair)
+    assert (verdict.winner, verdict.choices) == ("first", ("A", "B"))
 
 
 def _repaired(said: str) -> tuple[Any, list[str]]:

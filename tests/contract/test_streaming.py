@@ -112,6 +112,7 @@ def test_a_right_answer_is_streamed_by_sentences(
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_a_wrong_sentence_is_not_seen_and_is_corrected(
     case: tuple[str, str], retriever: BaseRetriever
 ) -> None:

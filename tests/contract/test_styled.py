@@ -8,7 +8,6 @@ import pytest
 
 from contract.evaluators import EVALUATORS
 from contract.member import Member
-from contract.test_nothing import WAYS, Heard, called
 from demur import Evaluation, Sample
 from demur._plain_letters import plain
 from test_plain_letters import BOLD
@@ -24,9 +23,8 @@ def _in_plain(text: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("member", EVALUATORS, ids=lambda member: member.name)
-def test_it_is_judged_as_if_it_were_plain(member: Member, way: str) -> None:
+def test_it_is_judged_as_if_it_were_plain(member: Member) -> None:
     given: Sample = member.give(3)
     documents = [
         one.model_copy(update={"page_content": _styled(one.page_content)}) for one in given.contexts
@@ -38,8 +36,8 @@ def test_it_is_judged_as_if_it_were_plain(member: Member, way: str) -> None:
             "contexts": tuple(documents),
         }
     )
-    found: Evaluation = called(member.make(), way, styled, Heard())
-    meant: Evaluation = called(member.make(), way, given, Heard())
+    found: Evaluation = member.make().invoke(styled)
+    meant: Evaluation = member.make().invoke(given)
     assert _essence(found) == _essence(meant)
     assert member.good(3, found)
     for claim in found.claims:

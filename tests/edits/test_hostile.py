@@ -159,18 +159,8 @@ SAYINGS = (
     *("](https://evil.example)", "]: https://evil.example", "[1]: https://evil.example", "[^1]: x"),
     *("[1]", "[[1]](https://evil.example)", "【1】", "(Source: 1)", "Source: 1", "^[a note]"),
     *("`", "```", "~~~", "$$", "|", "||", "\\", "\\\\", "***", "__", "~~x~~", "# ", "> ", "==x=="),
-    *(
-        "- ",
-        "+ ",
-        "1. ",
-        "12) ",
-        "--- ",
-        "===",
-        ": ",
-        "{: onclick=alert(1)}",
-        "!!! note",
-        "*[x]: y",
-    ),
+    *("- ", "+ ", "1. ", "12) ", "--- ", "===", ": ", "{: onclick=alert(1)}", "!!! note"),
+    "*[x]: y",
     *("www.evil.example", "https://evil.example/", "//evil.example/", "evil.com", "a@evil.example"),
     *("mailto:a@evil.example", "ftp://evil.example", "javascript:alert(1)", "evil.museum"),
     *("\n", "\n\n", "\r", "\u2028", "\x00", "\x1b", "\u202e", "\u200b", " ", "    ", "\t", "word"),
@@ -200,14 +190,8 @@ def test_titles_and_quotes_are_text(title: str, quote: str, linked: bool, form: 
 
 ADDRESSES = (
     *("javascript:alert(1)", " javascript:alert(1)", "JAVASCRIPT:x", "java\tscript:x", "data:,x"),
-    *(
-        "vbscript:x",
-        "//evil.example",
-        "/path",
-        "guide.txt",
-        "mailto:a@b.example",
-        "ftp://a.example",
-    ),
+    *("vbscript:x", "//evil.example", "/path", "guide.txt", "mailto:a@b.example"),
+    "ftp://a.example",
     *("https://user@evil.example/", "https://user:word@evil.example/", "https://", "https:///x"),
     *("https://a.example\\@evil.example", "https://a.example&commat;evil.example/"),
     *("https://a.example&bsol;@x", "https://evil.example&sol;.a.example/", "https://a b.example"),
@@ -304,18 +288,8 @@ def test_a_title_takes_no_citation_by_number_from_another_document() -> None:
 # --- Answers --------------------------------------------------------------------------------------
 
 FORGED = (
-    *(
-        "[7]",
-        "[^7]",
-        "[[7]]",
-        "【7】",
-        "[ 7 ]",
-        "[\u200b7]",
-        "［7］",
-        "\\[7\\]",
-        "&#91;7&#93;",
-        "[7]:",
-    ),
+    *("[7]", "[^7]", "[[7]]", "【7】", "[ 7 ]", "[\u200b7]", "［7］", "\\[7\\]", "&#91;7&#93;"),
+    "[7]:",
     *("&lsqb;7&rsqb;", "(Source: 7)", "[7](https://evil.example)", "[[7]](https://evil.example)"),
     *("[\\[7\\]](https://evil.example)", "[&#91;7&#93;](https://evil.example)", "[1, 7]", "[7–8]"),
     *("[【1】7]", "【【7】", "[[[7]", "[(Source: 1)7]", "[【【1】1】7]", "(Source: (Source: 1)7)"),
@@ -369,13 +343,8 @@ def test_what_is_left_of_a_definition_has_no_mark_in_its_place() -> None:
 
 
 CODE = (
-    *(
-        "```\nx[7]\n```",
-        "~~~py\nx = [7]\n~~~",
-        "`x[7]`",
-        "`` x[7]` ``",
-        "- a\n\n  ```\n  x[7]\n  ```",
-    ),
+    *("```\nx[7]\n```", "~~~py\nx = [7]\n~~~", "`x[7]`", "`` x[7]` ``"),
+    "- a\n\n  ```\n  x[7]\n  ```",
     *("1. a\n   ```py\n   x = [7]\n   ```\n2. b", "1. a\n   - b:\n     ```\n     x[7]\n     ```"),
     *("It <b>is</b> `x[7]`", "See [here](https://a.example) and `x[7]`", "| a |\n|-|\n| `x[7]` |"),
 )
@@ -387,20 +356,12 @@ def test_code_is_left_as_it_is(code: str) -> None:
 
 
 NO_CODE = (
-    *(
-        "\\`{}\\`",
-        "`` {} `",
-        "`` ` {}``` `",
-        "para\n    ~~~\n    {}\n    ~~~",
-        "    ```\n{}\n    ```",
-    ),
+    *("\\`{}\\`", "`` {} `", "`` ` {}``` `", "para\n    ~~~\n    {}\n    ~~~"),
+    "    ```\n{}\n    ```",
     *(" ```\n```\n{}\n```", "- a\n  ```\n  b\n\n{}", "> ```\n> b\n\n{}\n\n```", "``` a`b\n{}\n```"),
     *("<div>\n```\n\n{}\n\n```", '<a title="`">{}`', "`a\nb` {} `c`", "[a](b`c) {} `d", "```\n{}"),
-    *(
-        "| `a | {} ` |\n|---|---|",
-        '[a](b ") `c") {} `d`',
-        "- `a\n      ```\n      b` {}\n      ```",
-    ),
+    *("| `a | {} ` |\n|---|---|", '[a](b ") `c") {} `d`'),
+    "- `a\n      ```\n      b` {}\n      ```",
 )
 """Texts that only look like code."""
 
@@ -415,37 +376,21 @@ def test_nothing_hides_in_what_only_looks_like_code(code: str, hidden: str) -> N
 
 SCRIPTS = (
     *("[x](javascript:alert(1))", "[x]( <javascript:alert(1)>)", "[x](\njavascript:alert(1))"),
-    *(
-        "[x](javascript\\:alert(1))",
-        "[x](java&#115;cript:alert(1))",
-        "[x](javascript&colon;alert(1))",
-    ),
+    *("[x](javascript\\:alert(1))", "[x](java&#115;cript:alert(1))"),
+    "[x](javascript&colon;alert(1))",
     *("[x](&Tab;javascript:alert(1))", "[x](\x01javascript:alert(1))", "![x](javascript:alert(1))"),
-    *(
-        "[x](<java\tscript:alert(1)>)",
-        "[x](JaVaScRiPt:alert(1))",
-        "[x](vbscript:x)",
-        "[x](data:,x)",
-    ),
+    *("[x](<java\tscript:alert(1)>)", "[x](JaVaScRiPt:alert(1))", "[x](vbscript:x)"),
+    "[x](data:,x)",
     *("[x](java【7】script:alert(1))", "<java【7】script:alert(1)>", "<javascript:alert(1)>"),
-    *(
-        "[x]: javascript:alert(1)\n\n[x]",
-        "> [x]: javascript:alert(1)\n\n[x]",
-        "- [x]: javascript:a\n",
-    ),
+    *("[x]: javascript:alert(1)\n\n[x]", "> [x]: javascript:alert(1)\n\n[x]"),
+    "- [x]: javascript:a\n",
     *("[x]:\njavascript:alert(1)\n\n[x]", "[a\\]b]: javascript:alert(1)\n\n[a\\]b]", "x" * 1000),
     f"[{'x' * 200}]: javascript:alert(1)\n\n[{'x' * 200}]",
     *('href="[x](javascript:alert(1))"', "data=' [x](javascript:alert(1)) '"),
-    *(
-        "y](a[x](javascript:alert(1)))",
-        "href=[x](javascript:alert(1))",
-        "[[7]](x)[x](javascript:y)",
-    ),
-    *(
-        '<a href="javascript:alert(1)">x</a>',
-        "<a href = 'java\nscript:x'>x</a>",
-        "<a href=data:,x>x</a>",
-    ),
+    *("y](a[x](javascript:alert(1)))", "href=[x](javascript:alert(1))"),
+    "[[7]](x)[x](javascript:y)",
+    *('<a href="javascript:alert(1)">x</a>', "<a href = 'java\nscript:x'>x</a>"),
+    "<a href=data:,x>x</a>",
     '<a href="x" href=\'"\' HREF="&#106;avascript:alert(1)">x</a>',
 )
 
@@ -470,53 +415,17 @@ def test_other_addresses_and_colons_stay(answer: str) -> None:
 
 
 _SIGNS = (
-    *(
-        "`",
-        "``",
-        "```",
-        "~~~",
-        "\n",
-        "\n\n",
-        " ",
-        "    ",
-        "\t",
-        "> ",
-        "- ",
-        "1. ",
-        "|",
-        "\n|-|-|\n",
-    ),
-    *(
-        "[7]",
-        "[^7]",
-        "[[7]]",
-        "[7](https://evil.example)",
-        "【7】",
-        "(Source: 7)",
-        "[7]: ",
-        "[^7]: ",
-    ),
+    *("`", "``", "```", "~~~", "\n", "\n\n", " ", "    ", "\t", "> ", "- ", "1. ", "|"),
+    "\n|-|-|\n",
+    *("[7]", "[^7]", "[[7]]", "[7](https://evil.example)", "【7】", "(Source: 7)", "[7]: "),
+    "[^7]: ",
     *("[", "]", "(", ")", "[^a]", "[^a]: ", "javascript:alert(1)", "](javascript:alert(1))", "[x]"),
-    *(
-        "[x](javascript:alert(1))",
-        "[x]: javascript:alert(1)",
-        "<",
-        "<javascript:alert(1)>",
-        ">",
-        "\\",
-    ),
+    *("[x](javascript:alert(1))", "[x]: javascript:alert(1)", "<", "<javascript:alert(1)>", ">"),
+    "\\",
     *('<a href="javascript:alert(1)">', 'href="', "href='", "'", '"', "&#91;", "&lsqb;", "&colon;"),
     *("java", "script:alert(1)", "【1】", "7", "!", "# ", "<b>", "</b>", "<!--", "-->", "<div>"),
-    *(
-        "<https://e.example/",
-        "http://e.example/",
-        "www.e.example",
-        TEXT,
-        "word",
-        "word. ",
-        ":",
-        "_",
-    ),
+    *("<https://e.example/", "http://e.example/", "www.e.example", TEXT, "word", "word. ", ":"),
+    "_",
     *("\u200b", "&Tab;", "***"),
 )
 _HOSTILE = st.lists(st.sampled_from(_SIGNS), min_size=1, max_size=12).map("".join)

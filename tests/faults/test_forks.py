@@ -192,17 +192,13 @@ def in_workers(guard: Guard[Any, Any]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_a_guard_that_is_made_before_a_fork_serves_in_each_worker() -> None:
-    with openai_server(serve) as server:
-        assert in_workers(make_guard(server)) == {"right": WORKERS * 10}
-
-
-@pytest.mark.slow
-def test_no_worker_reads_the_replies_of_another_where_the_parent_had_called() -> None:
+@pytest.mark.smoke
+def test_a_guard_serves_in_forked_workers_or_is_refused_where_the_parent_had_called() -> None:
     with openai_server(serve) as server:
         guard = make_guard(server)
+        assert in_workers(guard) == {"right": WORKERS * 10}
         assert graded(guard, 0) == {"right": 10}
-        assert in_workers(guard) == {"undetermined": WORKERS * 10}
+        assert in_workers(guard) == {"undetermined": WORKERS * 10}, "none reads another's replies"
         assert graded(guard, 1) == {"right": 10}, "the parent goes on"
 
 

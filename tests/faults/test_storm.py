@@ -40,7 +40,7 @@ def evaluate(server: OpenAIServer, mode: str) -> list[Evaluation]:
     return asyncio.run(router.abatch(inputs, config))
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.smoke)])
 def test_all_end_none_is_lost_or_counted_twice_and_none_is_wrong(mode: str) -> None:
     script = Faulty(facts.serve, MET, share=0.2, seed=2)
     with openai_server(script) as server:

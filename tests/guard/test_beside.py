@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from demur import AnswerRejected, Block, DemurError, Evaluation, EvaluatorFailed, Guard, Sample
+from demur import DemurError, Evaluation, Guard, Sample
 from demur.guard import REFUSAL, UNCHECKED
 from demur.schema import ABSTAIN
 from support.guarded import Chain, run, traced
@@ -179,27 +178,3 @@ def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool) -> None:
     else:
         client = Client().read(guard(Telling(FINE), Careless()), "why?")
         assert client.received == refusal
-
-
-def test_an_evaluation_that_is_none_is_undetermined_and_says_why() -> None:
-    broken = Evaluation(name="judge", passed=True).model_copy(update={"passed": math.nan})
-    with pytest.raises(EvaluatorFailed) as raised:
-        Guard(Chain(FINE), lambda sample: broken, on_error="raise").invoke("why?")
-    (found,) = raised.value.trace.attempts[0].evaluations
-    assert "passed: " in str(found.error)
-
-
-def test_an_abstention_with_a_score_is_none() -> None:
-    scored = Evaluation(name="judge", label=ABSTAIN, score=0.0)
-    assert not scored.nothing_to_check
-    with pytest.raises(DemurError, match="give it a threshold"):
-        run(Guard(Chain(FINE), lambda sample: scored), "why?")
-    failed = Evaluation(name="judge", label=ABSTAIN, score=0.0, passed=False)
-    with pytest.raises(AnswerRejected):
-        run(Guard(Chain(FINE), lambda sample: failed, on_fail=Block()), "why?")
-
-
-def test_concurrent_calls_leave_what_each_was_given() -> None:
-    both = Guard(lambda given: calling(given, text=""), not_bad)
-    left = asyncio.run(both.abatch(["fine", "bad", "fine"]))
-    assert [bool(one.tool_calls) for one in left] == [True, False, True]

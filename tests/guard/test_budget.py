@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.messages import BaseMessage
-from langchain_core.runnables import RunnableLambda
 
 from demur import Annotate, Budget, Evaluation, Guard, RefChecker, Regenerate, Usage
 from demur.guard import REFUSAL, UNCHECKED, Guarded
-from support import facts
-from support.fakes import ScriptedModel
 from support.openai_server import openai_server
 from support.rag import QUESTION, RIGHT, WRONG, application
 
@@ -80,14 +75,6 @@ def test_what_is_within_the_budget_is_not_disturbed(
     assert (found.trace.outcome, found.trace.limit) == (outcome, limit)
     assert found.trace.usage.calls == calls
     assert found.output["answer"] == (UNCHECKED if limit else RIGHT)
-
-
-def test_attempts_are_a_limit_too() -> None:
-    with openai_server(application(WRONG)) as server:
-        judge = RefChecker(server.model(), checker="joint")
-        guard = Guard(chain(answers(9)), judge, budget=Budget(attempts=4))
-        found = traced(guard)
-    assert (len(found.trace.attempts), found.trace.limit) == (4, "attempts")
 
 
 @pytest.mark.parametrize("tokens", [1, 400, 700, 1500])
@@ -156,18 +143,6 @@ def test_out_of_budget_the_best_attempt_can_leave() -> None:
     found = traced(guard)
     assert (found.output, found.trace.outcome) == ("7", "best_effort")
     assert found.trace.limit == "model_calls"
-
-
-async def test_every_call_has_its_own_account() -> None:
-    def speak(stage: str, messages: Sequence[BaseMessage]) -> Any:
-        return facts.speak(stage, messages) if stage == "chain" else facts.judge(stage, messages)
-
-    model = ScriptedModel(script=speak)
-    judge = RefChecker(model, checker="joint")
-    listed = RunnableLambda(lambda q: {"answer": model.invoke(q).text, "context": ["a list"]})
-    guard = Guard(listed, judge, budget=Budget(attempts=1, model_calls=3))
-    found = await asyncio.gather(*(guard.ainvoke(facts.question(2 * n)) for n in range(40)))
-    assert [one["answer"] for one in found] == [facts.answer(2 * n) for n in range(40)]
 
 
 def test_a_guard_inside_has_a_budget_of_its_own_and_counts_for_the_outer_one() -> None:

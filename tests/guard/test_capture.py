@@ -15,7 +15,6 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.tools import tool
 
 from demur import Guard, RefChecker, Usage
 from demur.guard import USAGE, Capture
@@ -62,11 +61,6 @@ def test_documents_of_all_retrievers_in_order_without_repeats() -> None:
     assert texts(captured(chain)) == ["a", "b", "c"]
 
 
-def test_side_by_side() -> None:
-    side_by_side = {"x": Library(texts=("a",)), "y": Library(texts=("b",))}
-    assert set(texts(captured(RunnableLambda(str) | side_by_side))) == {"a", "b"}
-
-
 def test_of_nested_retrievers_only_the_outermost_counts() -> None:
     assert texts(captured(FirstOf(inner=Library(texts=("a", "b"))))) == ["a"]
     deeper = FirstOf(inner=FirstOf(inner=Library(texts=("a", "b"))))
@@ -74,15 +68,6 @@ def test_of_nested_retrievers_only_the_outermost_counts() -> None:
     parts = [Library(texts=("a", "b")), Library(texts=("a", "c"))]
     ensemble = EnsembleRetriever(retrievers=parts, weights=[0.5, 0.5])
     assert sorted(texts(captured(ensemble))) == ["a", "b", "c"]
-
-
-def test_a_retriever_in_a_tool() -> None:
-    @tool
-    def look_up(query: str) -> str:
-        """Look something up."""
-        return Library(texts=("a",)).invoke(query)[0].page_content
-
-    assert texts(captured(RunnableLambda(lambda q: {"query": q}) | look_up)) == ["a"]
 
 
 def test_a_retriever_that_fails_leaves_nothing() -> None:

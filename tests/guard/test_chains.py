@@ -90,6 +90,7 @@ def case(request: pytest.FixtureRequest) -> Iterator[tuple[Build, Any, Callable[
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_a_wrong_answer_is_answered_again(case: Any, retriever: BaseRetriever) -> None:
     build, given, answer_in = case
     with openai_server(application(WRONG, RIGHT)) as server:

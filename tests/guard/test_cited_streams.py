@@ -16,7 +16,6 @@ from langchain_core.runnables import RunnableGenerator
 from langchain_core.runnables.utils import AddableDict
 
 from demur import Annotate, CitationSupport, Cite, Guard, Regenerate, Strip
-from demur.edits import FORMS
 from demur.guard import REFUSAL, REPLACE
 from support.held import LOUVRE, HeldByNumbers
 from support.waiting import wait
@@ -105,43 +104,10 @@ def test_a_stripped_sentence_never_leaves(on_pass: Cite | None, message: bool) -
     assert len(chunks) >= 2
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "blocks"])
-@pytest.mark.parametrize(
-    "answer",
-    [
-        GOOD,
-        ONE_BAD,
-        "Facts:\n1. since 1793\n2. fire in 1850\n3. works: 35000\n\nThe Louvre is of 1793.",
-        "# Louvre\n\nFire in 1850.\n\n# Art\n\nOn show are 35000 works.",
-        "| year | what |\n|---|---|\n| 1793 | open |\n\nOn show are 35000 works.",
-        "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Open since 1793.",
-        "The Louvre opened in 1793. [2] On show are 35000 works [1].\n\nSource: 1",
-        "In 1850 it burnt down.",
-        "- since 1793. Fire in 1850.\n- fire in 1851. On show are 35000 works.",
-    ],
-)
-def test_what_a_client_has_in_the_end_is_what_invoke_returns(answer: str, form: Any) -> None:
-    guarded = _guard(answer, on_fail="strip", on_pass=Cite(form))
-    text = ""
-    handler = _Replaced()
-    for chunk in guarded.stream("When?", {"callbacks": [handler]}):
-        while handler.events:
-            text = text[: handler.events.pop()["keep"]]
-        text += chunk
-    assert text == guarded.invoke("When?")
-
-
 def test_what_goes_on_from_a_stripped_sentence_waits_for_the_end() -> None:
     answer = "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Since 1793."
     chunks, replaced = _streamed(_guard(answer, on_fail="strip"))
     assert chunks == ["The Louvre opened in 1793.", " Since 1793."]
-    assert replaced == []
-
-
-def test_a_heading_leaves_with_what_stands_under_it() -> None:
-    answer = "# Fire\n\nIn 1850.\n\n# Art\n\nOn show are 35000 works."
-    chunks, replaced = _streamed(_guard(answer, on_fail="strip"))
-    assert "".join(chunks) == "# Art\n\nOn show are 35000 works."
     assert replaced == []
 
 
@@ -197,13 +163,6 @@ def test_a_best_effort_has_no_marks_in_the_end() -> None:
     assert chunks[0] == "The Louvre opened in 1793 [1]."
     assert replaced == [{"keep": 0, "keys": []}]
     assert chunks[-1] == f"{ONE_BAD}\n\n(?)"
-
-
-async def test_the_same_holds_natively_asynchronous() -> None:
-    guarded = _guard(ONE_BAD, on_fail="strip", on_pass=Cite())
-    chunks = [chunk async for chunk in guarded.astream("When?")]
-    assert "".join(chunks) == _invoked(guarded)
-    assert chunks[0] == "The Louvre opened in 1793 [1]."
 
 
 def test_citations_in_blocks_add_up_to_those_of_the_whole() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
@@ -20,13 +19,11 @@ from demur import (
     DemurError,
     Guard,
     Regenerate,
-    Repair,
     Strip,
 )
 from demur.edits import FORMS
 from demur.guard import OUTCOME, REFUSAL
-from support.fakes import ScriptedModel
-from support.guarded import Chain, run, traced
+from support.guarded import Chain, Heard, run, traced
 from support.held import LOUVRE, HeldByNumbers
 
 ANSWER = "It opened in 1793. It has 35000 works."
@@ -77,17 +74,12 @@ def test_citations_that_the_chain_has_put_beside_the_answer_do_not_leave() -> No
 
 
 def test_the_trace_and_the_outcome_tell_the_same() -> None:
-    told: list[Any] = []
-
-    class Handler(BaseCallbackHandler):
-        def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-            if name == OUTCOME:
-                told.extend(data["citations"])
-
+    heard = Heard()
     guarded = _guard(AIMessage(ANSWER))
-    found = guarded.with_trace().invoke("When?", {"callbacks": [Handler()]})
+    found = guarded.with_trace().invoke("When?", {"callbacks": [heard]})
     citations = [one.model_dump() for one in found.trace.citations]
-    assert citations == told == found.output.response_metadata["demur"]["citations"]
+    (told,) = heard.of(OUTCOME)
+    assert citations == told["citations"] == found.output.response_metadata["demur"]["citations"]
     assert [CITED[one["start"] : one["end"]] for one in citations] == [
         "It opened in 1793 [1].",
         "It has 35000 works [2].",
@@ -172,12 +164,6 @@ def test_an_answer_that_a_recovery_brought_has_them() -> None:
     assert (found.output, found.trace.outcome) == (CITED, "recovered")
 
 
-def test_a_repaired_answer_has_them() -> None:
-    model = ScriptedModel(script=lambda stage, messages: ANSWER)
-    found = traced(_guard("It opened in 1850.", on_fail=Repair(model)))
-    assert (found.output, found.trace.outcome) == (CITED, "recovered")
-
-
 @pytest.mark.parametrize(
     ("answer", "options", "left"),
     [
@@ -191,12 +177,6 @@ def test_what_did_not_pass_has_none(answer: str, options: Any, left: str | None)
     found = traced(_guard(answer, **options))
     assert found.trace.citations == ()
     assert found.output == (left or f"{answer}\n\n(?)")
-
-
-def test_without_on_pass_nothing_changes() -> None:
-    guarded = Guard(RunnableLambda(Chain(ANSWER)), HeldByNumbers(), contexts=_documents)
-    found = traced(guarded)
-    assert (found.output, found.trace.citations) == (ANSWER, ())
 
 
 @pytest.mark.parametrize("wrong", ["numbers", Block(), Cite, 3])
@@ -265,21 +245,6 @@ class _Never(HeldByNumbers):
 
     def _steps(self, sample: Any) -> Any:
         return (yield from super()._steps(sample.model_copy(update={"contexts": ()})))
-
-
-def test_one_that_is_wrong_is_told_to_whoever_answers_again() -> None:
-    told: list[str] = []
-    chain = Chain("It opened in 1793 [2].", "It opened in 1793 [1].")
-
-    def tell(given: Any, feedback: Any) -> Any:
-        told.append(feedback.text)
-        return given
-
-    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
-    on_fail = {"citation": Regenerate(tell)}
-    found = traced(Guard(RunnableLambda(chain), *judges, on_fail=on_fail, contexts=_documents))
-    assert found.output == "It opened in 1793 [1]."
-    assert "support 0 of 1 sentences" in told[0]
 
 
 def test_what_a_wrong_answer_cites_is_not_corrected_but_answered_again() -> None:

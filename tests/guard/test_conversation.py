@@ -188,18 +188,6 @@ class TestTheAssistant:
         ]
         assert all(texts(one.contexts) == [TOLD] for one in found.trace.attempts)
 
-    def test_is_none_either_for_contexts_that_are_read_from_the_input(self) -> None:
-        def tell(given: dict[str, Any], feedback: Feedback) -> dict[str, Any]:
-            return {"notes": [*given["notes"], OTHER]}
-
-        guarded = Guard(
-            Chain(OTHER, f"... {OTHER}"),
-            judge,
-            on_fail=Regenerate(tell),
-            contexts=lambda given, output: given["notes"],
-        )
-        assert guarded.invoke({"notes": [TOLD]}) == REFUSAL
-
 
 class TestEarlierTurns:
     def talk(self) -> list[BaseMessage]:
@@ -219,22 +207,12 @@ class TestEarlierTurns:
         assert run(guard(output), given)["answer"] == REFUSAL
         assert run(guard(output, conversation=True), given) == output
 
-    def test_support_with_the_documents_in_the_input(self) -> None:
-        output = {"answer": PRICE, "context": ["The desk costs 90 euros."]}
-        given = {"question": "How much is the lamp?", "documents": [PRICE]}
-        assert guard(output).invoke(given)["answer"] == REFUSAL
-        assert guard(output, conversation=True).invoke(given) == output
-
     def test_come_after_this_turn_and_before_the_user_each_text_once(self) -> None:
         output = {"answer": PRICE, "context": ["The desk costs 90 euros.", PRICE]}
         given = {"messages": [HumanMessage(TOLD), *self.talk(), HumanMessage(TOLD)]}
         found = contexts(guard(output, conversation=True), {**given, "documents": ["A rule."]})
         assert texts(found) == ["The desk costs 90 euros.", PRICE, "A rule.", TOLD]
         assert found[1].metadata == {}, "as this turn has it"
-
-    def test_stand_beside_contexts_that_are_named(self) -> None:
-        named = guard(NAME, conversation=True, contexts=lambda output: ["The desk costs 90 euros."])
-        assert texts(contexts(named, {"messages": TALK})) == ["The desk costs 90 euros.", TOLD]
 
 
 class TestWhereTheMessagesAre:
@@ -260,14 +238,6 @@ class TestWhereTheMessagesAre:
     def test_is_an_error_where_there_are_none(self, given: Any, message: str) -> None:
         with pytest.raises(DemurError, match=message):
             guard(NAME, conversation="history").invoke(given)
-
-    def test_may_hold_nothing_yet(self) -> None:
-        given = {"question": f"{TOLD} {ASKS}", "history": []}
-        assert guard(NAME, conversation="history").invoke(given) == NAME
-
-    def test_is_no_string_since_nobody_can_tell_who_speaks_in_it(self) -> None:
-        given = {"question": ASKS, "history": f"Human: {TOLD}"}
-        assert guard(NAME, conversation=True).invoke(given) == REFUSAL
 
 
 class TestStreams:
@@ -321,13 +291,6 @@ class TestWhatTheQuestionIsNotAbout:
         held = [attempt.contexts[claim.evidence[0].context or 0] for claim in claims]
         assert [one.metadata.get("source") for one in held] == ["user", None]
         assert claims[0].evidence[0].text == TOLD
-
-    @pytest.mark.parametrize("question", QUESTIONS)
-    def test_is_refused_like_all_else(self, question: str) -> None:
-        talk = [HumanMessage(TOLD), AIMessage("Hello!"), HumanMessage(question)]
-        chain = Chain({"answer": f"{OTHER} {PRICE}", "context": [PRICE]})
-        guarded = Guard(chain, _by_claims(), on_fail="abstain", conversation=True)
-        assert guarded.invoke({"messages": talk})["answer"] == REFUSAL
 
 
 class TestTheRetrieverOfAChecker:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import pickle
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -119,11 +117,6 @@ def test_functions_of_one_name_are_numbered() -> None:
     assert [e.name for e in traced(guard).trace.attempts[0].evaluations] == names
     again = guard.model_copy(update={"budget": Budget(attempts=1)})
     assert [e.name for e in traced(again).trace.attempts[0].evaluations] == names
-
-
-def test_an_undetermined_function_ends_as_other_undetermined_ones() -> None:
-    found = traced(Guard(Chain("good"), lambda sample: None), "why?")
-    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
 
 
 def test_a_scored_runnable_without_a_threshold_is_refused_and_with_one_taken() -> None:
@@ -268,33 +261,6 @@ def test_a_mistake_is_not_counted_as_an_evaluation() -> None:
         run(guard, "why?")
     with pytest.raises(TypeError, match="t"):
         run(guard, "why?")
-
-
-@pytest.mark.parametrize("copied", [copy.copy, lambda guard: pickle.loads(pickle.dumps(guard))])
-def test_a_copy_of_a_guard_judges_and_shows_mistakes_as_it_does(copied: Any) -> None:
-    guard = copied(Guard(Chain("good"), Failing(TypeError("t"), True)))
-    with pytest.raises(TypeError, match="t"):
-        run(guard, "why?")
-    assert run(guard, "why?") == "good"
-
-
-def test_calls_at_the_same_time_all_show_the_mistake() -> None:
-    def broken(sample: Sample) -> bool:
-        raise TypeError(sample.question)
-
-    guard = Guard(Chain("good"), broken)
-    questions = [str(number) for number in range(20)]
-    in_threads = guard.batch(questions, return_exceptions=True)
-    in_tasks = asyncio.run(guard.abatch(questions, return_exceptions=True))
-    assert [str(error) for error in in_threads] == [str(error) for error in in_tasks] == questions
-    assert {type(error) for error in [*in_threads, *in_tasks]} == {TypeError}
-
-
-def test_a_mistake_comes_through_retries_of_the_guard() -> None:
-    guard = Guard(Chain("good"), Failing(TypeError("t"), True)).with_retry(
-        retry_if_exception_type=(TypeError,), stop_after_attempt=2, wait_exponential_jitter=False
-    )
-    assert run(guard, "why?") == "good"
 
 
 @pytest.mark.parametrize(

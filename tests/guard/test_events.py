@@ -10,19 +10,12 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 
 from demur import Abstain, AnswerRejected, Block, Evaluation, Guard, Sample
+from support.guarded import Heard
 
 
 def judge(sample: Sample) -> Evaluation:
     passed = "good" in sample.answer
     return Evaluation(name="judge", score=float(passed), label="x", passed=passed)
-
-
-class _Told(BaseCallbackHandler):
-    def __init__(self) -> None:
-        self.events: list[tuple[str, Any]] = []
-
-    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-        self.events.append((name, data))
 
 
 class _AsyncTold(AsyncCallbackHandler):
@@ -78,7 +71,7 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize(("handler", "mode"), [(_Told, "async"), (_AsyncTold, "sync")])
+@pytest.mark.parametrize(("handler", "mode"), [(Heard, "async"), (_AsyncTold, "sync")])
 def test_each_score_and_decision_is_told(handler: type[Any], mode: str) -> None:
     answers = iter(["bad", "good"])
     guard, mine = Guard(lambda _: next(answers), judge), handler()
@@ -102,7 +95,7 @@ async def test_they_are_among_the_streamed_events() -> None:
 
 
 def test_a_block_is_told_before_it_is_raised() -> None:
-    mine = _Told()
+    mine = Heard()
     with pytest.raises(AnswerRejected):
         Guard(lambda _: "bad", judge, on_fail=Block()).invoke("why?", {"callbacks": [mine]})
     assert mine.events[-1][0] == "demur.outcome"

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from langchain_core.documents import Document
-
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Failure, Span
 from demur.guard import Feedback
 
@@ -79,11 +77,6 @@ def test_the_words_differ_from_attempt_to_attempt() -> None:
     }
     assert len(texts) == 4
     assert all("Contradicted" in text for text in texts)
-
-
-def test_it_survives_json() -> None:
-    given = feedback(failed(WRONG)).model_copy(update={"documents": (Document("x"),)})
-    assert Feedback.model_validate_json(given.model_dump_json()) == given
 
 
 def test_of_an_answer_that_contradicts_itself_no_part_is_named_as_wrong() -> None:

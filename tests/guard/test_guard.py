@@ -328,15 +328,6 @@ def test_the_recovery_fits_what_an_evaluator_says_is_wrong(
 # --- Evaluators --------------------------------------------------------------------------------
 
 
-def test_one_failure_among_several_fails_it_and_all_are_on_record() -> None:
-    def strict(sample: Sample) -> Evaluation:
-        return Evaluation(name="strict", passed=False)
-
-    found = traced(Guard(Chain("good"), judge, strict))
-    assert found.trace.outcome == "abstained"
-    assert [e.name for e in found.trace.attempts[0].evaluations] == ["judge", "strict"]
-
-
 def test_without_contexts_an_evaluator_that_needs_them_cannot_decide() -> None:
     checker = RefChecker(scripted('("it", "is", "tall")'), checker="joint")
     chain = Chain("It is tall.")
@@ -381,16 +372,6 @@ def test_what_becomes_of_what_cannot_be_judged_is_the_users_choice() -> None:
     assert refused.invoke("why?") == REFUSAL
 
 
-def test_a_failure_weighs_more_than_what_is_undecided() -> None:
-    def undecided(sample: Sample) -> Evaluation:
-        return Evaluation(name="u", error="cannot say")
-
-    chain = Chain("bad", "good")
-    found = traced(Guard(chain, undecided, judge))
-    assert [attempt.verdict for attempt in found.trace.attempts] == ["failed", "undetermined"]
-    assert found.trace.outcome == "evaluator_failed"
-
-
 def test_what_the_evaluator_is_given() -> None:
     samples: list[Sample] = []
 
@@ -433,19 +414,6 @@ def test_keyword_arguments_go_to_the_chain() -> None:
     run(guard, "why?")
     run(Guard(chain, judge).with_trace().bind(stop=["y"]), "why?")
     assert seen == [{"stop": ["x"]}, {"stop": ["y"]}]
-
-
-def test_types_and_schemas_are_the_chains() -> None:
-    def chain(given: dict[str, int]) -> list[str]:
-        return ["good"]
-
-    runnable = RunnableLambda(chain)
-    guard = Guard(runnable, judge)
-    assert guard.InputType == runnable.InputType
-    assert guard.OutputType == runnable.OutputType
-    assert guard.get_input_jsonschema() == runnable.get_input_jsonschema()
-    assert guard.get_output_jsonschema() == runnable.get_output_jsonschema()
-    assert guard.get_name() == "Guard"
 
 
 def test_the_refusal_of_a_guard_inside_is_not_judged() -> None:

@@ -279,7 +279,7 @@ _KINDS = st.sampled_from(("string", "message", "mapping"))
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     _answers(),
     _KINDS,
@@ -315,7 +315,7 @@ def test_no_sign_of_what_fails_is_seen_and_the_end_is_what_invoke_returns(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(_answers(), _KINDS, st.sampled_from([form for form in FORMS if form != "blocks"]))
 def test_what_passes_has_our_marks_alone(answer: list[str], kind: str, form: Any) -> None:
     client = _heard(_guard(answer, kind, "strip", form, False), "stream")
@@ -324,21 +324,6 @@ def test_what_passes_has_our_marks_alone(answer: list[str], kind: str, form: Any
     assert "【7】" not in prose
     assert "evil" not in client.text
     assert "javascript" not in client.text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["string", "message", "mapping"])
-@pytest.mark.parametrize("form", [None, *FORMS])
-def test_every_listener_has_the_same(kind: str, form: Any) -> None:
-    if form == "blocks" and kind != "message":
-        return
-    said = f"# Art\n\nIt opened in 1793 [2]. In 1850 it {SECRET} burnt. On show are 35000 works."
-    guarded = _guard(list(said), kind, "strip", form, False)
-    clients = {how: _heard(guarded, how) for how in LISTENERS}
-    texts = {how: client.text for how, client in clients.items()}
-    assert set(texts.values()) == {_invoked(guarded)}
-    assert "35000" in texts["stream"]
-    assert not any(SECRET in client.all for client in clients.values())
 
 
 def test_a_mapping_of_citations_quotes_documents_alone() -> None:

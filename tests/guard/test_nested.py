@@ -155,12 +155,6 @@ def test_a_step_that_passes_on_each_piece_of_text_may_follow(mode: str) -> None:
     assert read_back(lambda inner: inner | StrOutputParser(), mode).text == BETTER
 
 
-def test_a_step_that_reads_the_whole_text_may_follow_in_the_guard() -> None:
-    shouted = RunnableLambda(str.upper)
-    client = Client().read(guard(taking_back() | shouted), "why?")
-    assert client.text == BETTER.upper()
-
-
 def test_of_guards_side_by_side_the_event_says_whose_text_is_taken_back() -> None:
     names: dict[Any, str] = {}
     replaced: list[str] = []

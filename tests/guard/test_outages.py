@@ -218,23 +218,11 @@ def test_a_judge_that_stays_down_is_asked_once_more_and_nothing_leaves() -> None
     assert down.asked == 2
 
 
-def test_an_answer_that_fails_after_that_is_dealt_with_as_any() -> None:
-    policy = {"undetermined": searching("It is 97 metres tall.")}
-    found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?")
-    assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
-
-
 @pytest.mark.parametrize("key", ["any", "other", "end"])
 def test_no_other_key_is_for_what_could_not_be_decided(key: str) -> None:
     policy: Any = {key: Abstain() if key == "end" else searching()}
     found = traced(Guard(Chain("It is tall."), WithDocuments(), on_fail=policy), "How tall?")
     assert (len(found.trace.attempts), found.trace.outcome) == (1, "evaluator_failed")
-
-
-def test_what_leaves_in_its_place_may_be_said_there_too() -> None:
-    policy: Any = {"undetermined": Abstain(unchecked="Later."), "end": "block"}
-    guard = Guard(Chain("It is tall."), WithDocuments(), on_fail=policy)
-    assert run(guard, "How tall?") == "Later."
 
 
 def test_an_answer_is_not_let_through_because_attempts_are_used_up() -> None:

@@ -73,52 +73,22 @@ def _has_documents(sample: Sample) -> bool:
     return bool(sample.contexts)
 
 
-@pytest.mark.parametrize("server", [KNOWN], indirect=True, ids=["known"])
-async def test_an_answer_that_leads_back_needs_no_documents(server: OpenAIServer) -> None:
-    for found in (
-        guarded(server).with_trace().invoke({"question": QUESTION}),
-        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
-    ):
-        assert (found.output, found.trace.outcome) == (KNOWN, "passed")
-        (attempt,) = found.trace.attempts
-        assert attempt.contexts == ()
-        assert found.trace.usage.calls == 3  # One of them is the chain's own.
-
-
 @pytest.mark.parametrize("server", [WRONG], indirect=True, ids=["wrong"])
-async def test_a_mismatch_has_documents_retrieved(server: OpenAIServer) -> None:
-    for found in (
-        guarded(server).with_trace().invoke({"question": QUESTION}),
-        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
-    ):
-        assert (found.output, found.trace.outcome) == (RIGHT, "recovered")
-        first, second = found.trace.attempts
-        (mismatch,) = first.evaluations
-        assert (mismatch.failure, mismatch.details["reply"]) == ("mismatch", "unknown")
-        assert second.recovery == "retrieve"
-        assert first.contexts == ()
-        assert any("84 metres" in one.page_content for one in second.contexts)
-        (checked,) = second.evaluations
-        assert checked.name == "RefChecker"
-
-
-@pytest.mark.parametrize("server", [LETTER], indirect=True, ids=["letter"])
-async def test_what_is_about_no_entity_is_answered_from_documents(server: OpenAIServer) -> None:
-    for found in (
-        guarded(server).with_trace().invoke({"question": QUESTION}),
-        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
-    ):
-        assert (found.output, found.trace.outcome) == (RIGHT, "recovered")
-        first, second = found.trace.attempts
-        assert "about nothing that has a name" in str(first.evaluations[0].error)
-        assert (second.recovery, second.evaluations[0].name) == ("retrieve", "RefChecker")
+def test_a_mismatch_has_documents_retrieved(server: OpenAIServer) -> None:
+    found = guarded(server).with_trace().invoke({"question": QUESTION})
+    assert (found.output, found.trace.outcome) == (RIGHT, "recovered")
+    first, second = found.trace.attempts
+    (mismatch,) = first.evaluations
+    assert (mismatch.failure, mismatch.details["reply"]) == ("mismatch", "unknown")
+    assert second.recovery == "retrieve"
+    assert first.contexts == ()
+    assert any("84 metres" in one.page_content for one in second.contexts)
+    (checked,) = second.evaluations
+    assert checked.name == "RefChecker"
 
 
 @pytest.mark.parametrize("server", [WRONG, LETTER], indirect=True, ids=["wrong", "letter"])
-async def test_an_answer_that_refchecker_cannot_check_does_not_leave(server: OpenAIServer) -> None:
-    for found in (
-        guarded(server, dead()).with_trace().invoke({"question": QUESTION}),
-        await guarded(server, dead()).with_trace().ainvoke({"question": QUESTION}),
-    ):
-        assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
-        assert len(found.trace.attempts) == 2
+def test_an_answer_that_refchecker_cannot_check_does_not_leave(server: OpenAIServer) -> None:
+    found = guarded(server, dead()).with_trace().invoke({"question": QUESTION})
+    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
+    assert len(found.trace.attempts) == 2

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from allpairspy import AllPairs
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -110,13 +111,6 @@ def test_a_judge_sees_a_sentence_and_what_was_said_before(mode: str) -> None:
     assert all(sample.contexts == tuple(DOCUMENTS) for sample in seen)
 
 
-def test_a_name_or_a_number_is_not_cut_where_a_chunk_ends(mode: str) -> None:
-    judge = ByClaims()
-    chain = Telling(["He met Dr.", " Smith", " at 3.", "5.\n", "1", ". One", " item.", " So."])
-    Client().read(guard(chain, judge), "why?", mode)
-    assert sorted(judge.answers) == ["1. One item.", "He met Dr. Smith at 3.5.", "So."]
-
-
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 def test_a_chain_that_does_not_stream_is_judged_by_sentences(mode: str, end: str) -> None:
     judge = ByClaims()
@@ -210,12 +204,20 @@ FAILING = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runs", FAILING.values(), ids=FAILING)
-@pytest.mark.parametrize("on_fail", [None, "abstain", Annotate(lambda feedback: "Beware.")])
+ENDS: dict[str, Any] = {
+    "again": None,
+    "refused": "abstain",
+    "noted": Annotate(lambda feedback: "Beware."),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "end", "mode"), [*AllPairs([[*FAILING], [*ENDS], ["sync", "async"]])]
+)
 def test_a_client_that_heeds_the_event_has_what_invoke_returns(
-    runs: tuple[str, ...], on_fail: Any, mode: str
+    case: str, end: str, mode: str
 ) -> None:
+    runs, on_fail = FAILING[case], ENDS[end]
     expected = invoked(guard(Telling(*runs), on_fail=on_fail, streaming="buffer"), mode)
     client = Client().read(guard(Telling(*runs), on_fail=on_fail), "why?", mode)
     assert client.text == expected

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import time
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
 import pytest
+from allpairspy import AllPairs
 from langchain_core.messages import AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.runnables.utils import AddableDict
 
 from demur import (
-    DemurError,
     Evaluation,
     Guard,
     Sample,
@@ -31,7 +30,7 @@ from support.streams import (
     by_words,
     guard,
 )
-from support.waiting import PATIENCE, await_, until
+from support.waiting import NEVER, auntil, await_, until
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -88,9 +87,10 @@ WAYS: dict[str, Callable[[Runnable[Any, Any]], Sequence[Any]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("shape", ["text", "message", "mapping", "sequence"])
+@pytest.mark.parametrize(
+    ("way", "shape", "streaming"),
+    [*AllPairs([[*WAYS], ["text", "message", "mapping", "sequence"], ["sentence", "buffer"]])],
+)
 def test_no_character_of_a_rejected_sentence_is_let_out(
     shape: str, streaming: str, way: str
 ) -> None:
@@ -135,21 +135,6 @@ def test_what_a_chain_raises_comes_out(mode: str) -> None:
         client.read(guard(chain), "why?", mode)
     assert client.received == "One is good."
     assert chain.under_way == 0
-
-
-def test_a_judge_that_is_none_is_an_error(mode: str) -> None:
-    def wrong(sample: Sample) -> str:
-        return "fine"
-
-    class Wrong(ByClaims):
-        def invoke(self, *args: Any, **kwargs: Any) -> Any:
-            return "fine"
-
-        async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
-            return "fine"
-
-    with pytest.raises(DemurError, match="returned a str"):
-        Client().read(guard(Telling(GOOD), Wrong()), "why?", mode)
 
 
 def test_a_reader_that_stops_stops_the_chain() -> None:
@@ -228,7 +213,7 @@ async def _cancel_around(guarded: Guard[Any, Any], begun: threading.Event) -> No
     ],
 )
 async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str) -> None:
-    begun, never = threading.Event(), threading.Event()
+    begun = threading.Event()
     running: list[str] = []
 
     class Watched(ByClaims):
@@ -241,7 +226,7 @@ async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str
 
     def hold(text: str) -> threading.Event | None:
         begun.set()
-        return never
+        return NEVER
 
     judge = Watched()
     chain = Telling(GOOD)
@@ -257,9 +242,7 @@ async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str
     before = asyncio.all_tasks()
     await leave(guard(chain, judge), begun)
     if leave in (_forget, _cancel_around):  # The loop soon closes abandoned streams.
-        patience = time.monotonic() + PATIENCE
-        while asyncio.all_tasks() - before and time.monotonic() < patience:
-            await asyncio.sleep(0.001)
+        await auntil(lambda: not asyncio.all_tasks() - before)
     # A client of an earlier test may still have been closing before, so only new tasks count.
     assert not asyncio.all_tasks() - before
     assert running == []
@@ -273,20 +256,18 @@ async def test_a_generation_that_was_stopped_is_closed_before_the_call_is_over()
 
     class Waiting(ByClaims):
         async def _alook(self, sample: Sample) -> bool | None:
-            while sample.answer == "Fine." and telling.under_way:
-                await asyncio.sleep(0.001)
+            await auntil(lambda: sample.answer != "Fine." or not telling.under_way)
             return await super()._alook(sample)
 
-    reading = Client().aread(guard(chain, Waiting()), "why?")
-    client = await asyncio.wait_for(reading, PATIENCE)
+    client = await Client().aread(guard(chain, Waiting()), "why?")
     assert client.text == "Fine."
 
 
 def test_a_stream_that_is_left_to_the_end_of_its_loop_is_closed_in_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    chain, never = Telling(GOOD), threading.Event()
-    chain.hold = lambda chunk: never if chunk == " as" else None
+    chain = Telling(GOOD)
+    chain.hold = lambda chunk: NEVER if chunk == " as" else None
 
     async def begin() -> Any:
         stream = guard(chain).astream("why?")
@@ -300,18 +281,6 @@ def test_a_stream_that_is_left_to_the_end_of_its_loop_is_closed_in_silence(
 
 
 # --- Buffering, arguments ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("way", ["transform", "atransform"])
-def test_an_input_in_chunks_is_put_together(streaming: Any, way: str) -> None:
-    chain = Telling("One is good.")
-    assert WAYS[way](guard(chain, streaming=streaming)) == ["One is good."]
-    assert chain.inputs == ["why?"]
-
-
-def test_no_input_gives_no_output() -> None:
-    assert list(guard(Telling(GOOD)).transform(iter(()))) == []
 
 
 def test_buffered_a_stream_is_the_checked_output(mode: str) -> None:

@@ -21,8 +21,6 @@ from demur import (
     Evaluation,
     Guard,
     RefChecker,
-    Repair,
-    Retrieve,
     Sample,
     ScoreCallbackHandler,
 )
@@ -224,15 +222,6 @@ def test_a_field_that_has_to_have_a_value_is_not_left_standing() -> None:
 # --- Repaired ------------------------------------------------------------------------------------
 
 
-def test_an_answer_is_repaired_with_the_values_beside_it() -> None:
-    model = repairing(json.dumps(RIGHT))
-    for output, left in ((WRONG, RIGHT), (Statue(**WRONG), Statue(**RIGHT))):
-        guard = Guard(Chain(output), heavy, model=model, contexts=lambda _: [FACT])
-        found = traced(guard, "How heavy?")
-        assert (found.output, found.trace.outcome) == (left, "recovered")
-        assert json.loads(found.trace.attempts[1].answer) == RIGHT
-
-
 def test_what_a_repair_writes_is_judged_whole() -> None:
     model = repairing(json.dumps({**RIGHT, "weight_kg": 31}))
     found = traced(Guard(Chain(WRONG), heavy, model=model), "How heavy?")
@@ -297,20 +286,6 @@ def test_beside_a_repaired_text_nothing_of_the_old_answer_stands() -> None:
     }
 
 
-def test_a_search_and_a_repair_give_data_too() -> None:
-    search: Any = RunnableLambda(lambda query: [FACT])
-    policy = Retrieve(search, then=Repair(repairing(json.dumps(RIGHT))))
-    found = traced(Guard(Chain(WRONG), heavy, on_fail=policy), "How heavy?")
-    assert found.output == RIGHT
-    assert [d.page_content for d in found.trace.attempts[1].contexts] == [FACT]
-
-
-def test_a_note_stands_in_the_answer_and_leaves_the_best_attempt_as_it_is() -> None:
-    found = run(Guard(Chain(WRONG), heavy, on_fail="annotate"), "How heavy?")
-    assert found["answer"].startswith(f"{WRONG['answer']}\n\nNote: ")
-    assert found["weight_kg"] == 31
-
-
 # --- Streams -------------------------------------------------------------------------------------
 
 
@@ -368,12 +343,6 @@ def test_under_keys_side_by_side_data_grows_and_text_adds_up() -> None:
     assert client.others == {"data": {"n": 3, "m": [1, 2]}}
     whole = {"answer": "One is good. Two is good.", "data": {"n": 3, "m": [1, 2]}}
     assert json.loads(judge.answers[-1]) == whole
-
-
-def test_whole_messages_take_each_others_place() -> None:
-    chunks = [AIMessage("One is"), AIMessage("One is good.")]
-    guard: Any = Guard(Telling(chunks), ByClaims(), streaming="sentence", contexts=lambda _: [])
-    assert [c.text for c in Client().read(guard, "why?").chunks] == ["One is good."]
 
 
 def test_lists_that_are_streamed_are_refused_with_what_to_do() -> None:

@@ -15,7 +15,6 @@ from demur import (
     Budget,
     Evaluation,
     Guard,
-    Regenerate,
     Strip,
 )
 from demur.evaluators import SelfContradiction, as_evaluator
@@ -65,11 +64,6 @@ def test_what_stands_beside_the_answer_is_emptied_since_it_may_say_the_same() ->
     assert found.output == {"answer": TRIMMED, "context": list(LOUVRE), "thoughts": None}
 
 
-def test_a_message_says_what_became_of_it() -> None:
-    found = _guard(AIMessage(ANSWER)).invoke("When?")
-    assert found.response_metadata["demur"]["outcome"] == "trimmed"
-
-
 @pytest.mark.parametrize(
     ("answer", "question"),
     [
@@ -83,12 +77,6 @@ def test_where_the_rest_would_be_of_no_use_the_policy_goes_on(answer: str, quest
     found = traced(_guard(answer), question)
     assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
     assert "nothing is left that answers the question" in found.trace.reason
-
-
-def test_another_recovery_may_follow() -> None:
-    policy = {"contradiction": Strip(), "any": Regenerate()}
-    found = traced(_guard("In 1850 it burnt down.", TRIMMED, on_fail=policy))
-    assert (found.output, found.trace.outcome) == (TRIMMED, "recovered")
 
 
 def test_an_evaluator_that_rejects_the_whole_leaves_nothing_to_take_out() -> None:
@@ -224,11 +212,6 @@ def test_a_message_that_calls_tools_is_not_trimmed(said: str) -> None:
     found = traced(_guard(AIMessage(said, tool_calls=[call])))
     assert (found.output.text, found.trace.outcome) == (REFUSAL, "abstained")
     assert len(found.trace.attempts) == 1
-
-
-def test_the_attempts_are_bounded() -> None:
-    found = traced(_guard(ANSWER, budget=Budget(attempts=1)))
-    assert (found.trace.outcome, found.trace.limit) == ("abstained", "attempts")
 
 
 def test_nothing_that_a_judge_rejects_twice_leaves() -> None:

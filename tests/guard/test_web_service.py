@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 
-from demur import CallPolicy, Guard, RefChecker
-from demur.guard import REFUSAL, UNCHECKED
+from demur import Guard
+from demur.guard import REFUSAL
 from support.fakes import ScriptedModel, isolated
-from support.openai_server import openai_server
 from support.streams import Telling
 from support.waiting import until, wait
 from support.web import (
@@ -215,37 +212,3 @@ def test_the_guard_of_the_page_checks_a_chain_with_a_retriever(tmp_path: Path) -
     assert last["outcome"] == "passed"
     assert "tower is 84 metres tall" in [claim["text"] for claim in last["claims"]]
     assert {(quote["id"], quote["source"]) for quote in last["evidence"]} == {("d-1", "tower.md")}
-
-
-# --- Many at once -----------------------------------------------------------------------------
-
-
-async def _all(url: str, questions: list[str]) -> list[list[tuple[str, Any]]]:
-    async def one(http: httpx.AsyncClient, question: str) -> list[tuple[str, Any]]:
-        async with http.stream("POST", "/ask", json={"question": question}) as response:
-            return [*read(iter([line async for line in response.aiter_lines()]))]
-
-    limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60, limits=limits) as http:
-        return await asyncio.gather(*(one(http, question) for question in questions))
-
-
-@pytest.mark.slow
-def test_a_dead_judge_refuses_every_stream_and_no_traceback_is_logged(
-    tmp_path: Path, caplog: Any
-) -> None:
-    with openai_server([]) as gone:
-        model = gone.model()
-    judge = RefChecker(
-        model, claims="sentences", call_policy=CallPolicy(attempts=1), name="a dead judge"
-    )
-    with (
-        caplog.at_level(logging.INFO),
-        served(make_app(tmp_path, quoting(Telling(GOOD), judge))) as url,
-    ):
-        found = asyncio.run(_all(url, ["why?"] * 50))
-    for events in found:
-        assert text_of(events) == UNCHECKED
-        assert ending(events) == {"outcome": "evaluator_failed", "claims": [], "evidence": []}
-    assert not [one for one in caplog.records if one.exc_info or "Traceback" in one.message]
-    assert caplog.text.count("a dead judge could not decide about an answer") == 1

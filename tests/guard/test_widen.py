@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from operator import itemgetter
 from typing import Any
@@ -95,14 +94,6 @@ def test_outside_of_a_retry_it_does_what_the_retriever_does() -> None:
     assert echo.asked == [("it", 2)]
 
 
-def test_a_recovery_without_a_search_does_not_widen() -> None:
-    echo = Echo()
-    guard = Guard(chain_over(widen(echo)), judge, on_fail=Regenerate())
-    found = run(guard.with_trace(), {"question": "it"})
-    assert found.trace.outcome == "abstained"
-    assert echo.asked == [("it", 2), ("it", 2)]
-
-
 def test_what_one_retry_found_the_next_has_too() -> None:
     echo = Echo()
     answers = iter(["first", "second", "third"])
@@ -119,37 +110,6 @@ def test_what_one_retry_found_the_next_has_too() -> None:
     found = Guard(chain, rejects, on_fail=policy).with_trace().invoke("it")
     assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "regenerate"]
     assert sorted(echo.asked) == [("a", 4), ("a", 4), ("it", 2), ("it", 4), ("it", 4)]
-
-
-@pytest.mark.slow
-async def test_calls_at_once_know_nothing_of_each_other() -> None:
-    echo = Echo()
-
-    def picky(sample: Sample) -> Evaluation:
-        odd = int(sample.question or 0) % 2
-        return judge(sample) if odd else Evaluation(name="judge", passed=True)
-
-    guard = searching(widen(echo), picky)
-    given: list[Any] = [{"question": str(number)} for number in range(40)]
-    await asyncio.gather(*map(guard.ainvoke, given))
-    guard.batch(given, {"max_concurrency": 8})
-    for number in range(40):
-        asked = sorted(query for query, _ in echo.asked if query.split()[0] == str(number))
-        retry = [f"{number}", f"{number} is heavy", f"{number} is red"]
-        assert asked == sorted(2 * ([str(number)] + (retry if number % 2 else [])))
-
-
-def test_a_guard_around_a_guard_widens_too() -> None:
-    echo = Echo()
-
-    def lax(sample: Sample) -> Evaluation:
-        return Evaluation(name="lax", passed=True)
-
-    wide = widen(echo)
-    inner: Guard[Any, Any] = Guard(chain_over(wide), lax)
-    found = Guard(inner, judge, on_fail=Retrieve(wide)).with_trace().invoke({"question": "it"})
-    assert found.trace.outcome == "recovered"
-    assert [attempt.recovery for attempt in found.trace.attempts] == [None, "retrieve"]
 
 
 @pytest.mark.parametrize("factor", [1, 2, 3])

@@ -6,14 +6,12 @@ import logging
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 
 from demur import AnswerRejected, Block, EvaluatorFailed, Guard
-from demur.guard import Trace
 from support.fakes import ScriptedModel
-from support.guarded import Chain, run, traced
+from support.guarded import Chain, Heard, run, traced
 from support.words import CAUSES, JUDGES, KEY, SAID, quotes
 
 ENDS: dict[str, dict[str, Any]] = {
@@ -24,25 +22,11 @@ ENDS: dict[str, dict[str, Any]] = {
 OUTPUT = {"answer": AIMessage(SAID), "context": [Document("The tower is 84 metres tall.")]}
 
 
-class _Told(BaseCallbackHandler):
-    """Keep the events, as a client of `astream_events` gets them, and the trace."""
-
-    def __init__(self) -> None:
-        self.events: list[Any] = []
-        self.traces: list[Trace] = []
-
-    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-        self.events.append((name, data))
-
-    def on_guard_end(self, trace: Trace, *, run_id: Any) -> None:
-        self.traces.append(trace)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("judge", JUDGES)
 def test_no_client_reads_them(judge: str, end: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = _Told()
+    told = Heard()
     config: Any = {"callbacks": [told]}
     left: Any
     with caplog.at_level(logging.DEBUG, "demur"), JUDGES[judge]() as evaluator:

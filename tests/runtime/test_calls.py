@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -102,17 +101,6 @@ def test_outcomes_come_in_the_order_of_the_calls(run: Run) -> None:
         model = server.model()
         outcomes = run(*(chat(model, str(at)) for at in range(5)))
     assert [outcome.value.text for outcome in outcomes] == ["0", "1", "2", "3", "4"]
-
-
-def test_calls_of_a_batch_run_side_by_side(run: Run) -> None:
-    with openai_server(together(8)) as server:
-        model = server.model()
-        outcomes = run(*(chat(model, str(at)) for at in range(8)), policy=PATIENT)
-    assert [outcome.error for outcome in outcomes] == [None] * 8
-
-
-def test_no_calls_need_no_driving(run: Run) -> None:
-    assert run() == []
 
 
 def test_a_passing_fault_is_tried_again(run: Run) -> None:
@@ -237,14 +225,6 @@ def _current() -> object:
         return threading.current_thread()
 
 
-def test_requests_one_after_another_are_each_sent(run: Run) -> None:
-    with openai_server(["x"]) as server:
-        model = server.model()
-        run(chat(model))
-        run(chat(model))
-        assert len(server.requests) == 2
-
-
 def test_requests_that_differ_in_an_option_are_not_shared(run: Run) -> None:
     with openai_server(together(2)) as server:
         model = server.model()
@@ -304,12 +284,6 @@ def test_a_reply_is_read_with_what_came_beside_its_text(run: Run) -> None:
         assert outcome.value == Reply("")
 
 
-def test_an_error_of_the_program_is_an_outcome_too(run: Run) -> None:
-    model = GenericFakeChatModel(messages=iter([]))
-    (outcome,) = run(chat(model))
-    assert outcome.error
-
-
 def test_a_failing_runnable_is_an_outcome_and_others_go_on(run: Run) -> None:
     def fail(_: str) -> str:
         raise ValueError("out of order")
@@ -339,25 +313,6 @@ def test_usage_is_accounted_by_stage() -> None:
         "first": 1,
         "second": 3,
     }
-
-
-class _Seen(BaseCallbackHandler):
-    def __init__(self) -> None:
-        self.starts: list[dict[str, Any]] = []
-
-    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
-        self.starts.append(kwargs)
-
-
-def test_callbacks_tags_and_metadata_reach_the_call(run: Run) -> None:
-    seen = _Seen()
-    config = {"callbacks": [seen], "tags": ["mine"], "metadata": {"tenant": 7}}
-    with openai_server(["x"]) as server:
-        run(chat(server.model()), config=config)
-    (start,) = seen.starts
-    assert {"mine", "nostream", "demur:judge"} <= set(start["tags"])
-    assert start["metadata"]["tenant"] == 7
-    assert start["name"] == "stage"
 
 
 def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
@@ -403,24 +358,6 @@ async def test_cancelling_leaves_no_task_and_no_slot_taken() -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
         (outcome,), _ = await adrive(_steps([chat(model, "b")]), {}, policy)
         assert outcome.value.text == "x"
-
-
-def test_event_loops_one_after_another_share_a_client() -> None:
-    with openai_server(["x"]) as server:
-        model = server.model()
-        for _ in range(3):
-            (outcome,), _ = asyncio.run(adrive(_steps([chat(model)]), {}, QUICK))
-            assert outcome.value.text == "x"
-
-
-def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:
-    with openai_server(["x"]) as server:
-        model = server.model()
-        before = model.model_dump()
-        message = HumanMessage("hello")
-        run(ChatCall(model, [message], "stage", {"max_tokens": 3}, sample=2))
-        assert model.model_dump() == before
-        assert message == HumanMessage("hello")
 
 
 def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:

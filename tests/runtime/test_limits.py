@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from demur.runtime import PerModel, ashare, share
-from demur.runtime.limits import loop_slot, thread_slot
+from demur.runtime.limits import loop_slot
 from support.fakes import ScriptedModel, scripted
 
 
@@ -29,15 +29,6 @@ def test_values_are_kept_for_a_model_while_it_lives() -> None:
     del model
     gc.collect()
     assert first() is None
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-def test_a_slot_is_one_of_so_many(limit: int) -> None:
-    model = scripted("")
-    slots = thread_slot(model, limit)
-    assert thread_slot(model, limit) is slots
-    assert thread_slot(scripted(""), limit) is not slots
-    assert thread_slot(model, limit + 1) is not slots
 
 
 async def _wait_for_a_slot(model: ScriptedModel) -> weakref.ref[asyncio.AbstractEventLoop]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from demur.runtime import ChatCall, Outcome, Reply, Steps, adrive, ask_all, drive
+from demur.runtime import ChatCall, Outcome, Reply, Steps, ask_all, drive
 from support.fakes import ScriptedModel
 
 Read = Callable[..., Reply]
@@ -156,9 +155,3 @@ def test_the_first_token_of_reasoning_is_told_from_one_of_a_label(said: AIMessag
 @pytest.mark.parametrize("token", ["Ent", "", "\n", "Contradiction"])
 def test_another_first_token_is_one_of_the_text(token: str) -> None:
     assert not read(_with_token("Entailment", token)).reasoned
-
-
-def test_both_drivers_read_alike() -> None:
-    message = _with_token("<think>a</think>Neutral", "<think>")
-    (outcome,), _ = asyncio.run(adrive(_steps(message, "hello"), {}, None))
-    assert outcome.value == read(message)

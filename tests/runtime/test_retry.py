@@ -77,15 +77,6 @@ def test_what_a_faulty_endpoint_makes_langchain_raise_is_retried(
     assert is_retryable(caught.value), describe(caught.value)
 
 
-def test_a_reply_that_holds_no_message_is_called_so() -> None:
-    script = [BROKEN["empty choices"](Answer())]
-    with openai_server(script) as server, pytest.raises(IndexError) as caught:
-        server.model().invoke("hello")
-    assert describe(caught.value) == (
-        "the reply holds no message (IndexError: list index out of range)"
-    )
-
-
 @pytest.mark.parametrize(
     ("status", "advice"),
     [
@@ -166,10 +157,6 @@ def test_retry_after_may_be_a_date() -> None:
     then = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=100))
     found = retry_after(status_error(429, headers={"retry-after": then}))
     assert found == pytest.approx(100, abs=10)
-
-
-def test_an_error_without_a_response_asks_for_no_wait() -> None:
-    assert retry_after(ValueError()) is None
 
 
 @given(st.integers(1, 9), st.floats(0, 60), st.floats(0, 60))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
-from demur.runtime import Calls, Costs, RunnableCall, Steps, ask_all, drive, side_by_side
+from demur.runtime import Calls, RunnableCall, Steps, ask_all, drive, side_by_side
 
 ECHO = RunnableLambda(lambda value: value)
 
@@ -48,7 +48,3 @@ def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
     assert batches == [
         sum(rounds[at] for rounds in asking if at < len(rounds)) for at in range(most)
     ]
-
-
-def test_no_parts_need_no_calls() -> None:
-    assert drive(side_by_side([]), {}, None) == ([], Costs())

@@ -1,14 +1,15 @@
-"""Provide scripted chains and an evaluator for the tests of guards."""
+"""Provide scripted chains, an evaluator and a listener for the tests of guards."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable
 
 from demur import Evaluation, Guard, Sample, Usage
-from demur.guard import Guarded
+from demur.guard import Guarded, Trace
 
 
 def judge(sample: Sample) -> Evaluation:
@@ -42,3 +43,23 @@ def run(runnable: Runnable[Any, Any], given: Any, mode: str = "sync") -> Any:
 def traced(guard: Guard[Any, Any], given: Any = "why?", mode: str = "sync") -> Guarded[Any]:
     found: Guarded[Any] = run(guard.with_trace(), given, mode)
     return found
+
+
+class Heard(BaseCallbackHandler):
+    """Keep the events, as a client of `astream_events` gets them, and the traces."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+        self.traces: list[Trace] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+    def on_guard_end(self, trace: Trace, **kwargs: Any) -> None:
+        self.traces.append(trace)
+
+    def of(self, name: str) -> list[Any]:
+        """Return the data of the events with this name."""
+        return [data for told, data in self.events if told == name]
