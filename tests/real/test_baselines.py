@@ -26,6 +26,7 @@ def test_an_examiner_questions_an_examinee(model: BaseChatModel) -> None:
     assert "?" in first["said"]
 
 
+@pytest.mark.smoke
 def test_what_the_samples_do_not_say_is_less_consistent(model: BaseChatModel) -> None:
     samples = ["Paris is the capital of France. The river Seine flows through it."]
     checker = SelfCheck(model, method="prompt")

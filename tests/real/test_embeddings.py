@@ -28,6 +28,7 @@ def minilm() -> MiniLM:
         pytest.skip(f"no sentence embeddings: {error}")
 
 
+@pytest.mark.smoke
 def test_its_similarities_are_those_of_the_official_weights(minilm: MiniLM) -> None:
     """Compare with all-MiniLM-L6-v2 in sentence-transformers, which gives 0.6715 and 0.1687."""
     asked, fitting, other = map(np.array, minilm.embed_documents([ASKED, FITTING, OTHER]))

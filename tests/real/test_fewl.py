@@ -13,6 +13,7 @@ pytestmark = pytest.mark.real
 QUESTION, OTHER = "What is the capital of France?", "Who wrote Romeo and Juliet?"
 
 
+@pytest.mark.smoke
 def test_right_answers_score_above_wrong_ones(model: BaseChatModel) -> None:
     store = NeighborStore()
     fewl = FEWL(model, n_answers=2, n_wrong=2, min_pairs=1, penalty=True, neighbors=store)

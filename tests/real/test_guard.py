@@ -17,6 +17,7 @@ QUESTION = "When did the Louvre open as a museum?"
 WRONG, RIGHT = "The Louvre opened as a museum in 1851.", "1793"
 
 
+@pytest.mark.smoke
 def test_a_wrong_answer_is_repaired_from_the_documents(model: BaseChatModel) -> None:
     def chain(given: dict[str, str]) -> dict[str, Any]:
         return {"answer": WRONG, "context": [TEXT]}
@@ -52,6 +53,7 @@ def test_a_supported_answer_of_a_real_chain_passes(model: BaseChatModel) -> None
     assert found.trace.attempts[0].contexts[0].page_content == TEXT
 
 
+@pytest.mark.smoke
 def test_a_failing_sentence_is_taken_out_and_the_others_are_cited_for(model: BaseChatModel) -> None:
     said = "The Louvre is in Paris. The Louvre was built by Antoni Gaudí in 1926."
     guard = Guard(
@@ -66,6 +68,7 @@ def test_a_failing_sentence_is_taken_out_and_the_others_are_cited_for(model: Bas
     assert found.output["citations"][0]["quote"] == TEXT
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("said", "label"),
     [
@@ -84,10 +87,8 @@ def test_a_citation_of_the_wrong_document_is_found(
 @pytest.mark.parametrize(
     ("said", "passes"),
     [
-        ("Your name is Ann Miller.", True),
-        ("Your name is Ann Smith.", False),
         ("Your name is Ann Miller. The Louvre opened as a museum in 1793.", True),
-        ("Your name is Ann Miller. The Louvre opened as a museum in 1851.", False),
+        ("Your name is Ann Smith.", False),
         # The question presupposes this, which is no support.
         ("The Louvre has 12 towers.", False),
     ],

@@ -11,6 +11,7 @@ from demur_research.texts.injections import INJECTIONS
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.smoke
 def test_no_text_holds_a_control_token_of_the_model(model: ChatLocal) -> None:
     end = model.get_token_ids("<|im_end|>")
     assert len(end) == 1  # The server reads it as a control token anywhere.

@@ -10,6 +10,7 @@ from demur.exemplars import Comparison, PairwiseJudge, win_rates
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.smoke
 def test_what_is_plain_is_told_in_both_orders(model: BaseChatModel) -> None:
     verdict = PairwiseJudge(model).invoke(
         Comparison(

@@ -25,11 +25,13 @@ def model(request: pytest.FixtureRequest) -> ChatLocal:
     return found
 
 
+@pytest.mark.smoke
 def test_it_answers_an_easy_question(model: ChatLocal) -> None:
     reply = model.invoke("What is the capital of France? Answer in one short sentence.")
     assert "Paris" in reply.text
 
 
+@pytest.mark.smoke
 def test_logprobs_prefer_the_true_answer(model: ChatLocal) -> None:
     def yes(question: str) -> float:
         reply = model.invoke(

@@ -11,6 +11,7 @@ from demur_research.tables.checkers import GivenClaims
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.smoke
 def test_an_answer_is_split_and_checked(model: BaseChatModel) -> None:
     context = (
         "Mont Aiguille stands in the Vercors, 58 km south of Grenoble. It is 2,087 metres high. "
@@ -40,6 +41,7 @@ def test_an_answer_is_split_and_checked(model: BaseChatModel) -> None:
     assert good.usage.input_tokens > 0
 
 
+@pytest.mark.smoke
 def test_a_refusal_is_an_abstention(model: BaseChatModel) -> None:
     found = RefChecker(model).invoke(
         {

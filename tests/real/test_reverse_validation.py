@@ -14,6 +14,7 @@ PARIS = "Paris is the capital of France. The Eiffel Tower stands there."
 MADE_UP = "Paris is the capital of Japan. It is the largest city of Asia."
 
 
+@pytest.mark.smoke
 def test_a_right_answer_leads_back_and_a_made_up_one_does_not(model: BaseChatModel) -> None:
     check = ReverseValidation(model, variant="qg")
     right = check.invoke({"answer": SHAKESPEARE, "metadata": {"entity": "William Shakespeare"}})
