@@ -1,7 +1,13 @@
-"""Build all distributions once for the tests that install them."""
+"""Build all distributions once, and install them once in an environment of each Python.
+
+By default only the wheels are built, and only this version of Python is tried. A release check
+(`DEMUR_RELEASE=1`) builds the sdists too, and tries every supported Python.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,14 +17,30 @@ from filelock import FileLock
 from support.installed import (
     PROJECTS,
     Built,
-    build,
+    build_all,
+    build_wheels,
     environment,
     install,
     interpreter_of,
     pip,
 )
 
-TOOLS = ("build", "twine", "hatchling>=1.27", "hatch-fancy-pypi-readme>=24.1")
+RELEASE = os.environ.get("DEMUR_RELEASE") == "1"
+HERE = "{}.{}".format(*sys.version_info)
+OLDEST = "3.10"
+VERSIONS = sorted({OLDEST, "3.11", "3.12", "3.13", HERE}) if RELEASE else [HERE]
+TOOLS = ("build", "twine") if RELEASE else ()
+BACKEND = ("hatchling>=1.27", "hatch-fancy-pypi-readme>=24.1")
+BESIDE = ("llama-index-llms-openai", "llama-index-embeddings-langchain")
+"""What docs/llama-index.md asks for. It holds openai below 3, so only this Python has it."""
+
+collect_ignore = [] if RELEASE else ["test_sdists.py"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of an environment on each Python that is tried."""
+    if "version" in metafunc.fixturenames:
+        metafunc.parametrize("version", VERSIONS, scope="session")
 
 
 def _shared(factory: pytest.TempPathFactory, worker: str) -> Path:
@@ -34,7 +56,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     with FileLock(f"{folder}.lock"):
         made = folder / "python.txt"
         if not made.exists():
-            made.write_text(str(environment(folder, *TOOLS)))
+            made.write_text(str(environment(folder, *TOOLS, *BACKEND)))
     return Path(made.read_text())
 
 
@@ -42,41 +64,38 @@ def tools(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 def built(
     tools: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> dict[str, Built]:
-    """Return the wheel and the sdist of each distribution, by name."""
+    """Return the wheel of each distribution, by name, and its sdist for a release check."""
     folder = _shared(tmp_path_factory, worker_id) / "dist"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
-            for name in PROJECTS:
-                (folder / name).mkdir(parents=True)
-                build(tools, name, folder / name)
+            (build_all if RELEASE else build_wheels)(tools, folder)
     return {
         name: Built(*(folder / name).glob("*.whl"), *(folder / name).glob("*.tar.gz"))
         for name in PROJECTS
     }
 
 
-OLDEST = "3.10"
-
-
 @pytest.fixture(scope="session")
-def everything(
+def environments(
     built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> Callable[[str], Path]:
     """Return a function that makes an environment with all distributions and returns its Python."""
 
     def made(version: str) -> Path:
-        interpreter = interpreter_of(version)
+        interpreter = sys.executable if version == HERE else interpreter_of(version)
         if interpreter is None:
             pytest.skip(f"NOT TESTED: Python {version} is not on this machine")
         folder = _shared(tmp_path_factory, worker_id) / f"python{version}"
         with FileLock(f"{folder}.lock"):
             done = folder / "python.txt"
             if not done.exists():
-                files = {k: b.sdist if version == OLDEST else b.wheel for k, b in built.items()}
-                core = f"{files.pop('demur')}[cli]"
+                from_source = RELEASE and version == OLDEST
+                files = {k: b.sdist if from_source else b.wheel for k, b in built.items()}
+                core = f"{files.pop('demur')}[{'cli,chroma' if version == HERE else 'cli'}]"
                 research = files.pop("demur-research")
+                beside = BESIDE if version == HERE else ()
                 python = environment(
-                    folder, core, *files.values(), "pooch", interpreter=interpreter
+                    folder, core, *files.values(), "pooch", *beside, interpreter=interpreter
                 )
                 pip("--python", python, "check")
                 install(python, "--no-deps", research)  # It requires torch, but starts without it.
@@ -84,3 +103,9 @@ def everything(
         return Path(done.read_text())
 
     return made
+
+
+@pytest.fixture
+def everything(environments: Callable[[str], Path]) -> Path:
+    """Return the interpreter of the environment of this Python."""
+    return environments(HERE)

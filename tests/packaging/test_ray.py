@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,34 +14,38 @@ from ray_readme import PAGE, README, blocks, command
 from support.installed import run
 from support.openai_server import openai_server
 
-pytestmark = pytest.mark.packaging
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
+
+CODE = """
+import os
+import ray
+ray.init("local", include_dashboard=False, num_cpus=3)
+{page}
+os.rename("scores", "scores of the page")
+os.remove("scores.jsonl")
+{readme}
+"""
 
 
-@pytest.fixture
-def python(everything: Callable[[str], Path]) -> Path:
-    """Return the interpreter of an environment with demur-ray, for this version of Python."""
-    return everything("{}.{}".format(*sys.version_info))
-
-
-@pytest.mark.parametrize("page", [PAGE, README], ids=["page", "README"])
-def test_the_command_and_the_example_run_as_typed(page: Path, python: Path, tmp_path: Path) -> None:
+def test_the_command_and_the_examples_run_as_typed(everything: Path, tmp_path: Path) -> None:
     rows = judges.rows(6)
     (tmp_path / "answers").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "answers" / "rows.parquet")
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (example,) = blocks(page, "python")
-    local = ["--json", *("local" if word == "auto" else word for word in command(page)[2:])]
-    begun = 'import ray\nray.init("local", include_dashboard=False, num_cpus=3)\n'
+    assert command(PAGE) == command(README)
+    local = ["--json", *("local" if word == "auto" else word for word in command(PAGE)[2:])]
+    (page,), (readme,) = blocks(PAGE, "python"), blocks(README, "python")
     with openai_server(lambda request, number: judges.reply(request)) as server:
         here = {
             **{"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"},
             **{"NO_PROXY": "*", "RAY_USAGE_STATS_ENABLED": "0"},
         }
-        shown = run(tmp_path, python, "-m", "demur", "score", *local, **here)
-        run(tmp_path, python, "-c", begun + example, **here)
+        shown = run(tmp_path, everything, "-m", "demur", "score", *local, **here)
+        run(tmp_path, everything, "-c", CODE.format(page=page, readme=readme), **here)
     (figures,) = json.loads(shown)["figures"]
     assert (figures["answers"], figures["undetermined"], figures["passed"]) == (6, 0, 4)
-    found = pq.read_table(tmp_path / "scores").to_pylist()
-    assert {row["key"]: row["passed"] for row in found} == {
-        f"row {at}": at % 3 != 0 for at in range(6)
-    }
+    for folder in ("scores of the page", "scores"):
+        found = pq.read_table(tmp_path / folder).to_pylist()
+        assert {row["key"]: row["passed"] for row in found} == {
+            f"row {at}": at % 3 != 0 for at in range(6)
+        }

@@ -30,12 +30,22 @@ _PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
 _OF_THIS_PROCESS = ("PYTHON", "OPENAI", "LANGSMITH", "RAY", "COV_")
 
 
+_WHEELS = """
+import os, sys
+from hatchling import build
+for project, folder in zip(sys.argv[1::2], sys.argv[2::2]):
+    os.chdir(project)
+    build.build_wheel(folder)
+"""
+"""A script that builds wheels as an installer asks the backend to, all in one process."""
+
+
 @dataclass(frozen=True)
 class Built:
-    """Hold the two files of a distribution."""
+    """Hold the files of a distribution."""
 
     wheel: Path
-    sdist: Path
+    sdist: Path | None = None
 
 
 def pip(*arguments: str | Path) -> None:
@@ -50,11 +60,23 @@ def pip(*arguments: str | Path) -> None:
     pytest.fail(f"pip {' '.join(command[len(_PIP) + 1 :])} failed:\n{said[-3000:]}")
 
 
-def build(tools: Path, name: str, folder: Path) -> Built:
-    """Build the sdist of a distribution in an empty folder, and the wheel from that sdist."""
-    run(folder, tools, "-m", "build", "--no-isolation", "--outdir", folder, PROJECTS[name])
-    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
-    return Built(wheel, sdist)
+def build_wheels(tools: Path, folder: Path) -> None:
+    """Build the wheels of all distributions, each in the folder of its name."""
+    pairs = [path for name, project in PROJECTS.items() for path in (project, folder / name)]
+    run(_folders(folder), tools, "-c", _WHEELS, *pairs)
+
+
+def build_all(tools: Path, folder: Path) -> None:
+    """Build the sdist of each distribution in the folder of its name, and the wheel from it."""
+    _folders(folder)
+    for name, project in PROJECTS.items():
+        run(folder, tools, "-m", "build", "--no-isolation", "--outdir", folder / name, project)
+
+
+def _folders(folder: Path) -> Path:
+    for name in PROJECTS:
+        (folder / name).mkdir(parents=True)
+    return folder
 
 
 def environment(folder: Path, *what: str | Path, interpreter: Path | str = sys.executable) -> Path:
@@ -88,7 +110,7 @@ def install(python: Path, *what: str | Path) -> None:
     pip("--python", python, "install", "--no-compile", *what)
 
 
-def run(folder: Path, *command: str | Path, **variables: str) -> str:
+def run(folder: Path, *command: str | Path, status: int = 0, **variables: str) -> str:
     """Run a command that sees nothing of this checkout, and return what it prints."""
     here = {name: of for name, of in os.environ.items() if not name.startswith(_OF_THIS_PROCESS)}
     done = subprocess.run(
@@ -99,5 +121,5 @@ def run(folder: Path, *command: str | Path, **variables: str) -> str:
         text=True,
         timeout=900,
     )
-    assert done.returncode == 0, done.stderr[-3000:] or done.stdout[-3000:]
+    assert done.returncode == status, done.stderr[-3000:] or done.stdout[-3000:]
     return done.stdout
