@@ -31,15 +31,23 @@ ELSEWHERE = {
     "integrations/ray/README.md": "tests/packaging/test_ray.py",
 }
 """The pages whose Python another test runs, with the objects that it needs, by that test's file."""
-WITH_PYTHON = [
-    page
-    for page in PAGES
-    if fences(page, "python") and str(page.relative_to(ROOT)) not in ELSEWHERE
-]
 
 
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
+
+
+FIRST = "docs/quick-start.md"
+"""The page that `make test` runs; `make documentation` runs all others."""
+
+
+def with_python() -> Iterator[Any]:
+    """Yield the pages whose Python is run here, with their marks."""
+    for page in PAGES:
+        if fences(page, "python") and name(page) not in ELSEWHERE:
+            first = (pytest.mark.slow, pytest.mark.smoke)
+            marks = first if name(page) == FIRST else pytest.mark.documentation
+            yield pytest.param(page, marks=marks, id=name(page))
 
 
 @pytest.fixture
@@ -52,8 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAISer
         yield server
 
 
-@pytest.mark.documentation
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
+@pytest.mark.parametrize("page", with_python())
 def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: OpenAIServer) -> None:
     for fence, printed in run(page):
         if fence.printed is not None:
@@ -61,27 +68,27 @@ def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: Ope
             assert printed.rstrip() == fence.printed.rstrip(), where
 
 
-@pytest.mark.parametrize("page", ELSEWHERE)
-def test_what_is_run_elsewhere_is_named_there(page: str) -> None:
-    assert Path(page).name in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
+def test_what_is_run_elsewhere_is_named_there() -> None:
+    for page, test in ELSEWHERE.items():
+        assert Path(page).name in (ROOT / test).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_code_is_fenced_and_has_a_language(page: Path) -> None:
-    assert indented(page) == []
-    assert [fence.line for fence in fences(page) if not fence.language] == []
+def test_code_is_fenced_has_a_language_and_is_run_or_has_a_reason() -> None:
+    for page in PAGES:
+        assert indented(page) == [], page
+        assert [fence.line for fence in fences(page) if not fence.language] == [], page
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for fence in fences(page, "py"):
+            above = lines[fence.line - 3]
+            assert re.fullmatch(r"<!-- (not run: |run in ).+ -->", above), f"{page}:{fence.line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_code_that_is_not_run_has_a_reason(page: Path) -> None:
-    lines = page.read_text(encoding="utf-8").splitlines()
-    for fence in fences(page, "py"):
-        above = lines[fence.line - 3]
-        assert re.fullmatch(r"<!-- (not run: |run in ).+ -->", above), f"{page}:{fence.line}"
+def test_lines_of_prose_are_short() -> None:
+    assert [f"{name(page)}:{line}" for page in PAGES for line in long_lines(page)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_lines_of_prose_are_short(page: Path) -> None:
+def long_lines(page: Path) -> list[int]:
+    """Return the numbers of the lines that are too long."""
     text = page.read_text(encoding="utf-8")
     code = {
         at
@@ -92,7 +99,7 @@ def test_lines_of_prose_are_short(page: Path) -> None:
     for output in re.finditer(r"<!-- output -->.*?<!-- end -->", text, re.DOTALL):
         first = text.count("\n", 0, output.start()) + 1
         code.update(range(first, first + output[0].count("\n")))
-    long = [
+    return [
         at
         for at, line in enumerate(text.splitlines(), 1)
         if len(line) > 100
@@ -101,7 +108,6 @@ def test_lines_of_prose_are_short(page: Path) -> None:
         and not line.startswith("|")
         and not re.search(r"\S{60,}", line)
     ]
-    assert long == []
 
 
 def commands() -> list[tuple[str, str]]:
@@ -118,23 +124,22 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("where", "line"), commands())
-def test_every_command_is_one(where: str, line: str) -> None:
+def test_every_command_is_one() -> None:
     import typer
 
     from demur.cli import app
 
-    words = shlex.split(line.partition("|")[0].partition(" > ")[0], comments=True)[1:]
-    command: Any = typer.main.get_command(app)
-    context = command.make_context("demur", [], resilient_parsing=True)
-    while hasattr(command, "commands"):
-        if not words or words[0].startswith("-"):
+    top: Any = typer.main.get_command(app)
+    for where, line in commands():
+        words = shlex.split(line.partition("|")[0].partition(" > ")[0], comments=True)[1:]
+        command, context = top, top.make_context("demur", [], resilient_parsing=True)
+        while hasattr(command, "commands") and words and not words[0].startswith("-"):
+            assert words[0] in command.commands, where
+            command = command.commands[words.pop(0)]
+        if hasattr(command, "commands"):
             assert words[:1] in (["--help"], ["--version"]), where
-            return
-        assert words[0] in command.commands, where
-        command = command.commands[words.pop(0)]
-    parser = command.make_parser(context)
-    parser.parse_args(args=words)  # It raises for an unknown option.
+        else:
+            command.make_parser(context).parse_args(args=words)  # It raises for unknown options.
 
 
 def test_scripts_of_pages_are_modules() -> None:
