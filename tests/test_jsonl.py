@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur import _jsonl as jsonl
@@ -34,11 +34,11 @@ def whole(value: Any) -> Any:
     return value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz"])
 def test_what_is_written_is_read_again(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("lines")
 
+    @settings(max_examples=15)
     @given(st.lists(VALUES, max_size=5))
     def check(values: list[Any]) -> None:
         write_lines(folder / name, iter(values))

