@@ -13,7 +13,7 @@ from langchain_core.runnables import (
     Runnable,
 )
 
-from contract.member import FEWER, Member
+from contract.member import Member
 from demur import (
     FEWL,
     Cascade,
@@ -229,8 +229,8 @@ def _is_held_against_its_source(number: int, found: Evaluation) -> bool:
 
 EVALUATORS = [
     _evaluator("refchecker joint", partial(refchecker, "joint")),
-    replace(_evaluator("refchecker per claim", partial(refchecker, "per_claim")), tasks=FEWER),
-    replace(_evaluator("refchecker logprobs", partial(refchecker, "logprobs")), tasks=FEWER),
+    _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
+    _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),
     _evaluator("cascade", _cascade),
     replace(
         _evaluator("citation support", _citation_support),
@@ -238,9 +238,9 @@ EVALUATORS = [
         good=_is_held_against_its_source,
     ),
     _scored("fewl, a lone reference", several=False),
-    replace(_scored("fewl, two references, penalty", several=True), tasks=FEWER),
+    _scored("fewl, two references, penalty", several=True),
     _validated("qg"),
-    replace(_validated("em"), tasks=FEWER),
+    _validated("em"),
     replace(_evaluator("all false", AllFalse), good=_is_rejected, asks=False),
     replace(_evaluator("zero-shot", _judging), good=_is_judged),
     replace(_evaluator("lm vs lm", _examining), good=_is_judged),
@@ -250,7 +250,6 @@ EVALUATORS = [
         _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
         give=facts.with_samples,
         good=partial(_is_consistent, 0.0),
-        tasks=FEWER,
     ),
     replace(
         _evaluator("self-check, by embedding, samples drawn", partial(_self_check, "embedding")),

@@ -30,7 +30,7 @@ from langchain_core.runnables import (
 from pydantic import BaseModel
 
 from contract.evaluators import refchecker
-from contract.member import FEWER, Member
+from contract.member import Member
 from demur import (
     Annotate,
     Budget,
@@ -306,11 +306,11 @@ def _guard(
     essence: Callable[[Any], Any] = _same,
 ) -> Member:
     complaint = "about no item"
-    return Member(name, make, facts.question, essence, good, "How are you?", complaint, tasks=FEWER)
+    return Member(name, make, facts.question, essence, good, "How are you?", complaint)
 
 
 GUARDS = [
-    replace(_guard("guard that refuses, string", _refusing, _is_refused), tasks=100),
+    _guard("guard that refuses, string", _refusing, _is_refused),
     _guard("guard that annotates, string", _annotating, _is_annotated),
     replace(
         _guard("guard that asks again, dict", _asking_again, _is_corrected_in_dict),
@@ -330,8 +330,5 @@ GUARDS = [
     _guard("guard that cites and trims by sentences", partial(_citing, "sentence"), _is_cited),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),
-    replace(
-        _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
-        tasks=100,
-    ),
+    _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
 ]

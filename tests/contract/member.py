@@ -27,8 +27,3 @@ class Member:
     """A part of that error's message."""
     asks: bool = True
     """Whether the Runnable asks a model."""
-    tasks: int = 100
-    """The number of tasks that call it at once: `FEWER` if another member of its class has 100."""
-
-
-FEWER = 30

@@ -102,15 +102,9 @@ async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: A
 
 
 @pytest.mark.slow
-async def test_a_hundred_tasks_share_nothing(member: Member, made: Any) -> None:
-    inputs = given(member, member.tasks)
+async def test_tasks_share_nothing(member: Member, made: Any) -> None:
+    inputs = given(member, 24)
     assert all_good(member, await asyncio.gather(*map(made.ainvoke, inputs)))
-
-
-def test_of_each_class_one_is_called_by_100_tasks() -> None:
-    classes = {type(member.make()) for member in MEMBERS}
-    assert {type(member.make()) for member in MEMBERS if member.tasks >= 100} == classes
-    assert min(member.tasks for member in MEMBERS) >= 30
 
 
 @pytest.mark.slow
@@ -346,6 +340,7 @@ for member, made, told in pickle.load(sys.stdin.buffer):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_pickles_work_in_another_process_and_have_the_same_fingerprints() -> None:
     made = [(member, member.make()) for member in MEMBERS]
     pickled = pickle.dumps([(*one, getattr(one[1], "fingerprints", None)) for one in made])

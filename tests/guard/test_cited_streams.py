@@ -93,17 +93,6 @@ def test_notes_leave_at_the_end() -> None:
     assert replaced == []
 
 
-@pytest.mark.parametrize("message", [False, True])
-@pytest.mark.parametrize("on_pass", [None, Cite(), Cite("footnotes")])
-def test_a_stripped_sentence_never_leaves(on_pass: Cite | None, message: bool) -> None:
-    guarded = _guard(ONE_BAD, message=message, on_fail="strip", on_pass=on_pass)
-    chunks, replaced = _streamed(guarded)
-    assert "1850" not in "".join(chunks)
-    assert replaced == []
-    assert "".join(chunks) == _invoked(guarded)
-    assert len(chunks) >= 2
-
-
 def test_what_goes_on_from_a_stripped_sentence_waits_for_the_end() -> None:
     answer = "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Since 1793."
     chunks, replaced = _streamed(_guard(answer, on_fail="strip"))
@@ -139,21 +128,6 @@ def test_an_answer_whose_citations_are_corrected_is_whole() -> None:
     )
     assert "".join(judged.stream("When?")) == judged.invoke("When?")
     assert judged.invoke("When?") == "It opened in 1793 [1]. On show are 35000 works [2]."
-
-
-@pytest.mark.parametrize(
-    ("answer", "secret"),
-    [
-        ("Foo `bar is of 1793. Baz is` [x](javascript:alert(1)) [7] ` of 1793.", "javascript"),
-        ("See [it of 1793](\njavascript:alert(1)). More of 1793 [7].", "javascript"),
-        ("Open since 1793.\n\nSources:\n- evil one of 1793", "evil"),
-        ("So[^a] it is of 1793. Yes, of 1793.\n\n[^a]: evil of 1793", "[^a]"),
-    ],
-)
-def test_what_a_later_sentence_completes_waits_for_the_end(answer: str, secret: str) -> None:
-    chunks, _ = _streamed(_guard(answer, on_pass=Cite()))
-    assert secret not in "".join(chunks)
-    assert "[7]" not in "".join(chunks)
 
 
 def test_a_best_effort_has_no_marks_in_the_end() -> None:

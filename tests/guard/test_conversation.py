@@ -274,11 +274,8 @@ def _by_claims() -> Any:
 class TestWhatTheQuestionIsNotAbout:
     """Test that an answer about an earlier turn is judged, whatever the last question is about."""
 
-    QUESTIONS = (ASKS, "How much is the lamp?", "And my name again? Also, how much is the lamp?")
-
-    @pytest.mark.parametrize("question", QUESTIONS)
-    def test_is_checked_like_all_else(self, question: str) -> None:
-        talk = [HumanMessage(TOLD), AIMessage("Hello!"), HumanMessage(question)]
+    def test_is_checked_like_all_else(self) -> None:
+        talk = [HumanMessage(TOLD), AIMessage("Hello!"), HumanMessage("How much is the lamp?")]
         answer = f"{NAME} {PRICE}"
         chain = Chain({"answer": answer, "context": [PRICE]})
         guarded = Guard(chain, _by_claims(), on_fail="abstain", conversation=True)
@@ -305,12 +302,3 @@ class TestTheRetrieverOfAChecker:
         guarded = Guard(Chain(f"{NAME} {PRICE}"), checker, on_fail="abstain", conversation=True)
         assert guarded.invoke({"messages": TALK}) == f"{NAME} {PRICE}"
         assert asked == [ASKS]
-
-    def test_is_not_asked_beside_other_sources(self) -> None:
-        def retrieve(query: str) -> list[Document]:
-            raise AssertionError("there are sources")
-
-        checker = _by_claims().model_copy(update={"retriever": RunnableLambda(retrieve)})
-        chain = Chain({"answer": f"{NAME} {PRICE}", "context": [PRICE]})
-        guarded = Guard(chain, checker, on_fail="abstain", conversation=True)
-        assert guarded.invoke({"messages": TALK})["answer"] == f"{NAME} {PRICE}"

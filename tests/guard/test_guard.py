@@ -184,20 +184,6 @@ def test_the_model_repairs_from_old_and_new_documents() -> None:
     assert library.queries == ["why?"]  # The judge names no claims.
 
 
-def test_failed_claims_are_what_is_searched_for() -> None:
-    checker = RefChecker(
-        scripted('("tower", "is", "tall")\n("tower", "is", "red")', joint="1. Neutral\n2. Neutral"),
-        checker="joint",
-    )
-    library = Library(texts=("x",))
-    chain = Chain({"answer": "The tower is tall and red.", "context": ["a tower"]})
-    policy = {"neutral": Retrieve(library, then=Repair(repairing("good")))}
-    found = traced(Guard(chain, checker, on_fail=policy), {})
-    assert sorted(library.queries) == ["tower is red", "tower is tall"]  # Searches run in parallel.
-    assert found.trace.attempts[1].feedback is not None
-    assert found.trace.attempts[1].feedback.documents == (Document("x"),)
-
-
 def test_a_search_that_fails_is_on_record() -> None:
     library = Library(fails=True)
     chain = Chain({"answer": "bad", "context": ["old"]})

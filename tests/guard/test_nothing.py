@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from demur import (
-    Abstain,
     Annotate,
     AnswerRejected,
     Block,
@@ -55,18 +54,6 @@ def test_it_needs_no_contexts() -> None:
     refchecker = RefChecker(scripted("No claims"), checker="joint")
     found = traced(Guard(Chain(SILENT), refchecker), "why?")
     assert (found.output, found.trace.outcome) == (SILENT, "nothing_to_check")
-
-
-def test_events_call_it_so() -> None:
-    heard = Heard()
-    Guard(Chain(SILENT), checker).invoke("why?", {"callbacks": [heard]})
-    (_, judged), (_, ended) = heard.events
-    assert (judged["finding"], judged["label"], judged["passed"]) == (
-        "nothing_to_check",
-        ABSTAIN,
-        None,
-    )
-    assert (ended["outcome"], ended["refusal"]) == ("nothing_to_check", None)
 
 
 @pytest.mark.parametrize(
@@ -186,17 +173,6 @@ def test_at_the_end_it_is_what_the_policy_says(evaluators: list[Any]) -> None:
     noted = traced(failing(Chain(SILENT), *evaluators, on_fail=Annotate()), "why?")
     assert noted.trace.outcome == "best_effort"
     assert noted.output.endswith("\n- It states nothing that could be checked.")
-
-
-def test_what_was_rejected_otherwise_is_not_told_that_it_states_nothing() -> None:
-    guarded = failing(Chain("bad"), judge, lambda _: NOTHING, on_fail=Annotate())
-    found = traced(guarded)
-    assert found.output == "bad\n\nNote: this answer could not be verified.\n- bad is not good"
-
-
-def test_a_refusal_of_a_guard_inside_is_still_none_of_it() -> None:
-    inner: Guard[Any, Any] = Guard(Chain("bad"), judge, on_fail=Abstain(SILENT))
-    assert traced(failing(inner)).trace.outcome == "abstained"
 
 
 # --- Streams of sentences ------------------------------------------------------------------------

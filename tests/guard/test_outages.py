@@ -108,7 +108,7 @@ def test_many_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
         raise ConnectionError(f"{SECRET} {messages}")
 
     checker = RefChecker(
-        ScriptedModel(script=dead), claims="sentences", call_policy=ONCE, name="dead of 50"
+        ScriptedModel(script=dead), claims="sentences", call_policy=ONCE, name="dead of 20"
     )
     guard: Any = Guard(
         Telling("The tower is 84 metres tall. It stands in Lund."),
@@ -121,10 +121,10 @@ def test_many_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
         return "".join([chunk async for chunk in guard.astream("why?")])
 
     async def crowd() -> list[str]:
-        return await asyncio.gather(*(read() for _ in range(50)))
+        return await asyncio.gather(*(read() for _ in range(20)))
 
     assert set(asyncio.run(crowd())) == {UNCHECKED}
-    logged = [one for one in warnings(caplog) if "dead of 50" in one]
+    logged = [one for one in warnings(caplog) if "dead of 20" in one]
     assert len(logged) == 1
     assert len(warnings(caplog)) == 1
     assert not any(record.exc_info for record in caplog.records)
@@ -170,14 +170,6 @@ def test_a_function_that_makes_no_text_lets_nothing_out() -> None:
         DemurError, match="Abstain: the function returned a NoneType, expected a text"
     ):
         run(Guard(Chain("bad"), judge, on_fail=Abstain(wrong)), "why?")
-
-
-@pytest.mark.parametrize("words", [3, None, ["no"]])
-def test_what_is_no_text_is_refused_by_name(words: Any) -> None:
-    with pytest.raises(TypeError, match="Abstain: expected text to be a text, or a function"):
-        Abstain(words)
-    with pytest.raises(TypeError, match="Abstain: expected unchecked to be a text"):
-        Abstain(unchecked=words)
 
 
 # --- A policy for undetermined answers -----------------------------------------------------------

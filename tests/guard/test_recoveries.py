@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -105,6 +105,7 @@ def test_a_framework_adapts_each_recovery_and_those_within() -> None:
     assert make_policy(None, adapt=adapt)["any"] == Regenerate(tell)
 
 
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(Failure), min_size=1), st.permutations([*Failure]))
 def test_the_order_of_the_policy_decides(failures: list[Failure], order: list[Failure]) -> None:
     policy = make_policy({failure: Repair("local", instruction=failure) for failure in order})

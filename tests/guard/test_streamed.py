@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from allpairspy import AllPairs
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.runnables.utils import AddableDict
@@ -129,6 +129,7 @@ TEXTS = st.lists(
 ).map(" ".join)
 
 
+@settings(max_examples=50)
 @given(TEXTS, st.data())
 def test_what_leaves_is_accepted_and_adds_up(text: str, data: st.DataObject) -> None:
     """Check arbitrary texts, chunks, and orders of the verdicts."""

@@ -177,18 +177,6 @@ async def _time_out(guarded: Guard[Any, Any], begun: threading.Event) -> None:
         await asyncio.wait_for(reading, 0.01)
 
 
-async def _cancel(guarded: Guard[Any, Any], begun: threading.Event) -> None:
-    async def read() -> None:
-        async for _ in guarded.astream("why?"):
-            pass
-
-    task = asyncio.create_task(read())
-    await await_(begun)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 async def _cancel_around(guarded: Guard[Any, Any], begun: threading.Event) -> None:
     """Cancel a LangChain chain in which another step follows the guard."""
     around = RunnableLambda(str) | guarded | RunnableLambda(str)
@@ -208,8 +196,8 @@ async def _cancel_around(guarded: Guard[Any, Any], begun: threading.Event) -> No
 @pytest.mark.parametrize(
     ("leave", "at"),
     [
-        *product((_close, _forget, _time_out, _cancel, _cancel_around), ("generating", "judging")),
-        *product((_time_out, _cancel, _cancel_around), ("recovering",)),
+        *product((_close, _forget, _time_out, _cancel_around), ("generating", "judging")),
+        *product((_time_out, _cancel_around), ("recovering",)),
     ],
 )
 async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
-from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, Field
 
@@ -329,20 +329,6 @@ def test_a_wrong_value_takes_back_the_sentence_that_left_before_it() -> None:
     assert client.text == REFUSAL
     assert client.replaced == [{"keep": 0, "keys": []}]
     assert "31" not in repr(client.chunks)
-
-
-def test_under_keys_side_by_side_data_grows_and_text_adds_up() -> None:
-    chain: Any = RunnableParallel(
-        answer=Telling("One is good. Two is good."),
-        data=Telling('{"n": 3, "m": [1, 2]}') | JsonOutputParser(),
-    )
-    judge = ByClaims()
-    guard: Any = Guard(chain, judge, streaming="sentence", contexts=lambda _: [])
-    client = Client().read(guard, "How many?")
-    assert client.text == "One is good. Two is good."
-    assert client.others == {"data": {"n": 3, "m": [1, 2]}}
-    whole = {"answer": "One is good. Two is good.", "data": {"n": 3, "m": [1, 2]}}
-    assert json.loads(judge.answers[-1]) == whole
 
 
 def test_lists_that_are_streamed_are_refused_with_what_to_do() -> None:

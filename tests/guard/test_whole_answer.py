@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
@@ -70,16 +69,6 @@ def test_a_supported_answer_beside_the_question_fails_for_that_reason() -> None:
     assert second.feedback.text == "- The answer does not address the question."
 
 
-def test_without_the_check_it_leaves() -> None:
-    model = ScriptedModel(script=judge)
-    guard: Guard[Any, Any] = Guard(
-        RunnableLambda(lambda question: BESIDE),
-        RefChecker(model, claims="sentences"),
-        contexts=lambda output: [Document(SOURCE)],
-    )
-    assert guard.invoke(QUESTION) == BESIDE
-
-
 def test_an_answer_against_itself_is_repaired_by_its_own_key() -> None:
     model = ScriptedModel(script=judge)
     policy = {"contradiction": "block", "neutral": "block", "self_contradiction": Repair(model)}
@@ -89,12 +78,6 @@ def test_an_answer_against_itself_is_repaired_by_its_own_key() -> None:
     assert "“The hall opens at nine”" in told
     assert "“The hall never opens at nine”" in told
     assert "sources" not in told
-
-
-@pytest.mark.parametrize("said", ["I don't know.", "The documents do not say."])
-def test_an_answer_that_does_not_know_leaves_as_one_with_nothing_to_check(said: str) -> None:
-    output, trace = _traced(guarded(said))
-    assert (output, trace.outcome) == (said, "nothing_to_check")
 
 
 def _told(question: str, feedback: Feedback) -> str:

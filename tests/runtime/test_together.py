@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
@@ -22,6 +22,7 @@ def _part(name: int, rounds: list[int]) -> Steps[list[str]]:
     return told
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=5))
 def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
     parts: list[list[int]],
