@@ -73,23 +73,6 @@ def test_it_is_learn_then_test_and_says_what_it_was_chosen_from(
     assert Threshold.model_validate_json(found.model_dump_json()) == found
 
 
-@given(samples(), SHARES, SHARES, st.lists(st.floats(-3, 3), max_size=20))
-def test_other_answers_decide_nothing_about_hallucinated_ones(
-    sample: Sample, target: float, confidence: float, more: list[float]
-) -> None:
-    before = tried(sample, target, confidence)
-    scores, labels = sample
-    after = tried((scores + more, labels + [False] * len(more)), target, confidence)
-    if before is None:
-        # Only another answer that scores above all hallucinated ones may pass.
-        assert after is None or after.passed_hallucinated == 0
-    else:
-        assert after is not None
-        assert after.passed_hallucinated == before.passed_hallucinated
-        assert after.hallucinated == before.hallucinated
-        assert after.value <= before.value
-
-
 # -- when there is no threshold --------------------------------------------------------------------
 
 
@@ -214,10 +197,11 @@ def exceeding(
     ("world", "hallucinated", "others", "target", "confidence"),
     [
         *((world, 60, 100, 0.1, 0.9) for world in WORLDS),
-        ("continuous", 22, 30, 0.1, 0.9),  # This is just enough.
+        # This is just enough.
+        pytest.param("continuous", 22, 30, 0.1, 0.9, marks=pytest.mark.smoke),
         ("continuous", None, 150, 0.1, 0.9),
         ("ties at the target", 3, 5, 0.5, 0.8),
-        pytest.param("ties at the target", 200, 20, 0.05, 0.75, marks=pytest.mark.smoke),
+        ("ties at the target", 200, 20, 0.05, 0.75),
     ],
 )
 def test_of_a_thousand_samples_no_more_miss_the_target_than_the_confidence_allows(

@@ -51,8 +51,8 @@ def test_ratios_that_are_not_defined_are_none() -> None:
     assert (blind.found, blind.precision, blind.recall, blind.f1) == (None,) * 4
 
 
-def test_a_hundred_thousand_scores_are_no_matter() -> None:
+def test_many_scores_are_no_matter() -> None:
     draw = np.random.default_rng(0)
-    scores, labels = draw.random(100_000).tolist(), (draw.random(100_000) < 0.3).tolist()
-    # A loop over pairs would take hours.
-    assert len(operating_points(scores, labels)) == 100_001
+    scores, labels = draw.random(40_000).tolist(), (draw.random(40_000) < 0.3).tolist()
+    # A loop over pairs would take longer than any test may.
+    assert len(operating_points(scores, labels)) == 40_001

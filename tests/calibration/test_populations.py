@@ -54,22 +54,6 @@ def passes(score: float | None, threshold: float, on_abstain: OnAbstain) -> bool
     return on_abstain == "pass" if score is None else score >= threshold
 
 
-@given(FOUND, st.sampled_from(["pass", "fail"]))
-def test_points_say_what_a_guard_lets_pass(
-    drawn: list[tuple[float | None, bool]], on_abstain: OnAbstain
-) -> None:
-    evaluations = [SILENT if score is None else scored(score) for score, _ in drawn]
-    labels = [label for _, label in drawn]
-    points = operating_points(evaluations, labels, on_abstain=on_abstain)
-    *thresholds, above = [point.threshold for point in points]
-    assert thresholds == sorted({score for score, _ in drawn if score is not None})
-    assert above == math.nextafter(thresholds[-1], math.inf)
-    for point in points:
-        let = [label for score, label in drawn if passes(score, point.threshold, on_abstain)]
-        assert (point.passed, point.passed_hallucinated) == (len(let), sum(let))
-        assert (point.total, point.hallucinated) == (len(drawn), sum(labels))
-
-
 @given(FOUND, st.sampled_from(["pass", "fail"]), st.floats(0.1, 0.9), st.floats(0.1, 0.9))
 def test_a_threshold_is_about_all_that_a_guard_lets_pass(
     drawn: list[tuple[float | None, bool]], on_abstain: OnAbstain, target: float, sure: float

@@ -83,12 +83,6 @@ def test_a_candidate_is_known_by_question_answer_and_scorer(
     assert id_ not in {candidate_id(*other) for other in {*others, (question, answer, "x")}}
 
 
-def test_lone_surrogates_are_replaced() -> None:
-    metadata = to_metadata("why \udfff?", candidate("so \ud800"))
-    question, found = from_metadata(metadata)
-    assert (question, found.answer) == ("why \ufffd?", "so \ufffd")
-
-
 # --- Values that are refused ----------------------------------------------------------------------
 
 

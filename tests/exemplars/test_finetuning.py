@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur import _jsonl as jsonl
@@ -145,25 +145,29 @@ STRANGE = [
     '"quotes" \\ and \x00 nulls',
     "naïve 東京 \U0001f600",
     "long " * 10_000,
+    "a lone \ud800 surrogate",
 ]
 
 
-def test_texts_stay_as_they_are(tmp_path: Path) -> None:
+def test_texts_stay_as_they_are_but_for_lone_surrogates(tmp_path: Path) -> None:
     pool = [entry(f"{text} {n}", (text, 1.0)) for n, text in enumerate(STRANGE * 5)]
-    exported = export_finetuning(pool, tmp_path)
-    found = {row["prompt"][0]["content"]: row["completion"][0]["content"] for row in both(tmp_path)}
-    assert found == {one.question: one.candidates[0].answer for one in pool}
+    exported = export_finetuning(iter(pool), tmp_path / "new")
+    found = {
+        row["prompt"][0]["content"]: row["completion"][0]["content"]
+        for row in both(tmp_path / "new")
+    }
+    assert found == {
+        one.question.replace("\ud800", "\ufffd"): one.candidates[0].answer.replace(
+            "\ud800", "\ufffd"
+        )
+        for one in pool
+    }
     assert exported.longest == 50_000
-    lines = (tmp_path / "train.jsonl").read_text(encoding="utf-8").split("\n")
+    lines = (tmp_path / "new" / "train.jsonl").read_text(encoding="utf-8").split("\n")
     assert len(lines) - 1 == exported.train
-
-
-def test_lone_surrogates_are_replaced(tmp_path: Path) -> None:
-    pool = [entry(f"q\ud800 {n}", ("a\udfff", 1.0)) for n in range(30)]
-    export_finetuning(pool, tmp_path)
-    rows = both(tmp_path)
-    assert {row["completion"][0]["content"] for row in rows} == {"a\ufffd"}
-    assert all(row["prompt"][0]["content"].startswith("q\ufffd") for row in rows)
+    before = (tmp_path / "new" / "test.jsonl").read_bytes()
+    export_finetuning(pool, tmp_path / "new")
+    assert (tmp_path / "new" / "test.jsonl").read_bytes() == before
 
 
 def test_entries_are_not_kept(tmp_path: Path) -> None:
@@ -243,35 +247,6 @@ def test_without_a_choice_there_is_no_margin(tmp_path: Path) -> None:
     exported = export_finetuning([entry(f"{n}?", ("a", 0.5)) for n in range(30)], tmp_path)
     assert exported.margin is None
     assert (exported.single, exported.train + exported.test) == (30, 30)
-
-
-scores = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4)
-
-
-@given(st.lists(scores, min_size=12, max_size=16), st.floats(-1e6, 0))
-@settings(max_examples=20)
-def test_figures_are_sound(
-    tmp_path_factory: pytest.TempPathFactory, pool: list[list[float]], least: float
-) -> None:
-    made = [
-        entry(f"question {n}", *((f"answer {m}", one) for m, one in enumerate(sorted(each)[::-1])))
-        for n, each in enumerate(pool)
-    ]
-    kept = [one for one in made if one.candidates[0].score >= least]
-    assume({in_test(one.question) for one in kept} == {True, False})
-    folder = tmp_path_factory.mktemp("figures")
-    found = export_finetuning(made, folder, min_score=least)
-    assert found.train + found.test + found.below == len(pool)
-    assert found.test == sum(in_test(one.question) for one in kept)
-    best = [one.candidates[0].score for one in kept]
-    assert (found.lowest, found.highest) == (min(best), max(best))
-    assert found.mean == pytest.approx(sum(best) / len(best), abs=1e-3)
-    margins = [a.score - b.score for a, b, *_ in (x.candidates for x in kept if x.candidates[1:])]
-    if margins:
-        assert found.margin == pytest.approx(sum(margins) / len(margins), abs=1e-3)
-        assert found.tied == margins.count(0)
-    assert found.single == len(kept) - len(margins)
-    assert (found.margin is None) is (not margins)
 
 
 # --- Refusals -------------------------------------------------------------------------------------

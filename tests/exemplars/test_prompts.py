@@ -101,7 +101,3 @@ def test_the_judge_is_shown_question_and_answers_each_between_its_own_tags() -> 
     assert "It weighs {two}." in shown["b"]
     assert "</b>" not in str(messages[-1].content)
     assert str(messages[-1].content).endswith(JUDGE.closing)
-
-
-def test_its_examples_show_each_letter_once() -> None:
-    assert sorted(one.reply for one in JUDGE.examples) == ["A", "B", "C"]

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import BaseMessage
@@ -24,8 +23,7 @@ from langchain_core.runnables import Runnable
 
 from demur import ExampleStore, FEWLExampleSelector
 from demur.errors import DemurError
-from demur.exemplars.selection import choose
-from support.exemplars import best, contrary, scorer
+from support.exemplars import best, scorer
 from support.fakes import ScriptedModel
 from support.vectors import Told
 
@@ -104,19 +102,6 @@ def test_options_decide(options: dict[str, Any], expected: list[str]) -> None:
     assert names(select(selector)) == expected
 
 
-def test_with_shares_it_chooses_from_the_nearest_as_choose_does() -> None:
-    store = fan()
-    found = store.nearest(ASKED["question"], 6, vectors=True)
-    for weight, diversity in [(0.3, 0.0), (0.0, 0.4), (0.5, 0.5)]:
-        selector = FEWLExampleSelector(
-            store, k=4, score_weight=weight, diversity=diversity, fetch_k=6
-        )
-        vectors = np.array([one.vector for one in found], np.float32)
-        chosen = choose(found, 4, weight, diversity, vectors)
-        expected = [{"question": one.question, "answer": one.answer} for one in chosen]
-        assert selector.select_examples(ASKED) == expected
-
-
 def test_the_question_itself_and_what_reads_the_same_is_no_example() -> None:
     store = filled(
         *((same, 1.0) for same in ("1 0 | New?", "1 0 | new", " 1  0 | new?", "1 0 | NEW!!")),
@@ -125,18 +110,6 @@ def test_the_question_itself_and_what_reads_the_same_is_no_example() -> None:
     for options in ({}, {"diversity": 0.5}, {"score_weight": 1}, {"min_score": 0}):
         (example,) = select(FEWLExampleSelector(store, **options))
         assert example["question"].casefold().startswith("1 1 | other")
-
-
-def test_the_order_is_the_same_whatever_came_first() -> None:
-    # There are three questions of each vector.
-    offers = [(f"1 {at // 3} | q{at}", 0.5) for at in range(30)]
-    for options in ({}, {"score_weight": 0.5}, {"diversity": 0.5}, {"min_score": 0.5}):
-        first, second = (
-            FEWLExampleSelector(filled(*some), k=7, **options).select_examples(ASKED)
-            for some in (offers, offers[::-1])
-        )
-        assert first == second
-        assert len(first) == 7
 
 
 # --- Nothing, and bad input -----------------------------------------------------------------------
@@ -213,18 +186,6 @@ def test_an_input_without_a_question_is_refused(
     message = "expected the question as text under '(question' or 'input' or 'query|topic)', got {"
     with pytest.raises(ValueError, match=f"{message}.*name its key with question_key"):
         select(FEWLExampleSelector(fan(), **options), asked)
-
-
-def test_another_scorers_scores_choose_nothing(tmp_path: Path) -> None:
-    first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    first.add("1 1 | q", ["0.2 no", "0.8 yes"])
-    other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
-    with pytest.raises(DemurError, match=r"call rescore\(\)"):
-        select(FEWLExampleSelector(other))
-    other.rescore()
-    assert select(FEWLExampleSelector(other))[0]["answer"] == "0.2 no"
-    first.close()
-    other.close()
 
 
 # --- Adding ---------------------------------------------------------------------------------------
@@ -340,27 +301,6 @@ def test_without_escaping_a_plain_prompt_fills_braces_in_or_breaks_on_them() -> 
     assert "ai: {{x}}\n" in shown
 
 
-def test_jinja2_would_run_an_answer_as_a_template() -> None:
-    """Show why `FewShotPromptTemplate(template_format="jinja2")` is unsafe for stored answers."""
-    pytest.importorskip("jinja2")
-    secret = {"question": "1 0 | new?", "secret": "told to nobody"}
-    prompts = {
-        escape: FewShotPromptTemplate(
-            example_selector=FEWLExampleSelector(trapped(answer), escape_braces=escape),
-            example_prompt=PromptTemplate.from_template(
-                "A: {{ answer }}", template_format="jinja2"
-            ),
-            suffix="{{ question }}",
-            input_variables=["question", "secret"],
-            template_format="jinja2",
-        )
-        for escape, answer in [(False, "{{ secret }}"), (True, "{secret}")]
-    }
-    # `escape_braces` is for f-strings. With jinja2, it even makes a template of a harmless text.
-    for prompt in prompts.values():
-        assert "A: told to nobody" in prompt.format(**secret)
-
-
 # --- Pickled, and many at once --------------------------------------------------------------------
 
 
@@ -397,7 +337,8 @@ def test_threads_and_tasks_add_remove_and_select_at_once() -> None:
 
     async def task(number: int) -> None:
         await selector.aadd_example({"question": f"1 {number} | q", "answer": "c", "score": 0.4})
-        assert len(await selector.aselect_examples({"question": "0 1 | new?"})) > 5
+        found = await selector.aselect_examples(ASKED)
+        assert len(found) == len({one["question"] for one in found}) > 0
         await store.aadd(f"1 {number} | q", ["d"], [0.6])
 
     async def tasks() -> None:
