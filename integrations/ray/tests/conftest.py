@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,23 +13,21 @@ from ray.cluster_utils import Cluster
 from ray.data import DataContext
 
 import judges
+from support.waiting import until
 
-CPUS = 3
+CPUS = 2
 
 
 @pytest.fixture
 def cluster(nodes: Cluster) -> Cluster:
     """Return the cluster once the last test's workers have ended; Ray does not wait for that."""
-    until = time.monotonic() + 60
-    while judges.workers() and time.monotonic() < until:
-        time.sleep(0.1)
-    assert judges.workers() == []
+    until(lambda: not judges.workers())
     return nodes
 
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Cluster]:
-    """Start Ray as on machines: one node with three CPUs, to which tests may add other nodes."""
+    """Start Ray as on machines: one node with two CPUs, to which tests may add other nodes."""
     logging.getLogger("ray").setLevel("ERROR")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -42,6 +39,7 @@ def nodes() -> Iterator[Cluster]:
         context = DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
+        context.read_op_min_num_blocks = 1  # not 200 tasks for a few rows
         try:
             yield made
         finally:

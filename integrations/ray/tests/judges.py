@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,15 +39,8 @@ def length(sample: Sample) -> float:
     return len(sample.answer) / 100
 
 
-def patient(sample: Sample) -> float:
-    """Score the length after a pause."""
-    time.sleep(0.05)
-    return length(sample)
-
-
 def deadly(sample: Sample) -> float:
     """Kill the process at an answer that says so, unless a file marks it as cured."""
-    time.sleep(0.02)
     _, _, cure = sample.answer.partition("deadly unless ")
     if cure and not Path(cure).exists():
         os.kill(os.getpid(), signal.SIGKILL)
