@@ -11,17 +11,11 @@ import pytest
 from demur import DemurError
 from demur.similarity import encoders, resolve_similarity, weights_fingerprint
 from demur.similarity.encoders import load_cross_encoder, load_hhem
-from support.tiny import tiny_bi_encoder, tiny_cross_encoder, tiny_pair_model
+from support.tiny import WITH_TORCH, tiny_bi_encoder, tiny_cross_encoder, tiny_pair_model
 
 PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("", "oslo .")]
 
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _installed() -> None:
-    pytest.importorskip("sentence_transformers")  # takes seconds: not at collection
+pytestmark = WITH_TORCH
 
 
 @pytest.fixture(scope="module")

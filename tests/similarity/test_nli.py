@@ -14,7 +14,7 @@ from demur import RefChecker, Sample
 from demur.schema import ClaimLabel
 from demur.similarity import NLI, load_nli, weights_fingerprint
 from support.fakes import scripted
-from support.tiny import tiny_cross_encoder
+from support.tiny import WITH_TORCH, tiny_cross_encoder
 
 SAMPLE = Sample(
     answer="Oslo is in Norway. Oslo is old.",
@@ -22,13 +22,7 @@ SAMPLE = Sample(
 )
 TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
 
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _installed() -> None:
-    pytest.importorskip("sentence_transformers")  # takes seconds: not at collection
+pytestmark = WITH_TORCH
 
 
 @pytest.fixture(scope="module")

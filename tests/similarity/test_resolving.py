@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from demur.similarity import NLI, Pair, resolve_similarity
 from demur.similarity import resolving as module
-from support.tiny import tiny_bi_encoder, tiny_cross_encoder
+from support.tiny import tiny_bi_encoder, tiny_cross_encoder, with_torch
 
 PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("old", "it"), ("", "oslo .")]
 NLI_CLASSES = ["contradiction", "entailment", "neutral"]
@@ -88,17 +88,15 @@ def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
 
 @pytest.fixture
 def one_output(tmp_path: Path) -> str:
-    pytest.importorskip("sentence_transformers")
     return tiny_cross_encoder(tmp_path, ["consistent"])
 
 
 @pytest.fixture
 def three_classes(tmp_path: Path) -> str:
-    pytest.importorskip("sentence_transformers")
     return tiny_cross_encoder(tmp_path, NLI_CLASSES)
 
 
-@pytest.mark.slow
+@with_torch
 @pytest.mark.parametrize(
     ("given", "activation"), [("name", "own"), ("path", "own"), ("object", "none")]
 )
@@ -120,7 +118,7 @@ def test_a_cross_encoder_with_one_output(one_output: str, given: str, activation
         assert pickle.loads(pickle.dumps(found)) is found
 
 
-@pytest.mark.slow
+@with_torch
 @pytest.mark.parametrize("given", ["name", "nli"])
 def test_of_an_nli_model_it_is_the_probability_of_entailment(
     three_classes: str, given: str
@@ -134,16 +132,14 @@ def test_of_an_nli_model_it_is_the_probability_of_entailment(
     assert resolve_similarity(similarity).scores(PAIRS) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.slow
+@with_torch
 def test_a_classifier_with_other_classes_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     with pytest.raises(ValueError, match="has 2 classes; expected one output"):
         resolve_similarity(tiny_cross_encoder(tmp_path, ["yes", "no"]))
 
 
-@pytest.mark.slow
+@with_torch
 def test_a_bi_encoder_given_as_an_object(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer
 
     encoder = SentenceTransformer(tiny_bi_encoder(tmp_path))

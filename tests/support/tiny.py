@@ -3,8 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+WITH_TORCH = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("torch"),
+    pytest.mark.usefixtures("torch_models"),
+    pytest.mark.timeout(60, func_only=True),
+]
+"""The marks of tests on such models. Their import, in the fixture, has no time limit."""
+
+
+def with_torch(test: Test) -> Test:
+    """Put `WITH_TORCH` on one test."""
+    for mark in WITH_TORCH:
+        test = mark(test)
+    return test
+
+
+@pytest.fixture(scope="session")
+def torch_models() -> None:
+    """Import what the models need; on a busy machine this takes a minute."""
+    pytest.importorskip("sentence_transformers")
+
 
 _WORDS = ["oslo", "is", "in", "norway", "old", "lies", "it", "was", "founded", "long", "ago", "."]
 

@@ -10,19 +10,12 @@ import pytest
 
 from demur import DemurError
 from demur.evaluators.baselines.bertscore import load_bertscore
-from support.tiny import tiny_bi_encoder
+from support.tiny import WITH_TORCH, tiny_bi_encoder
 
 TEXTS = ["oslo is in norway .", "it is old", "oslo lies in norway . it was founded long ago ."]
 PAIRS = [(first, second) for first in TEXTS for second in TEXTS]
 
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _installed() -> None:
-    # The import takes seconds, so collecting does not wait for it.
-    pytest.importorskip("transformers")
+pytestmark = WITH_TORCH
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from demur.evaluators.baselines.consistency import NGrams
 from demur.schema import ClaimLabel
 from demur.similarity import Pair, load_nli
 from support.fakes import ScriptedModel, isolated
-from support.tiny import tiny_bi_encoder, tiny_cross_encoder
+from support.tiny import tiny_bi_encoder, tiny_cross_encoder, with_torch
 
 ANSWER = "Oslo is in Norway. It is old."
 SENTENCES = ["Oslo is in Norway.", "It is old."]
@@ -60,10 +60,8 @@ def test_embedding_takes_the_sentence_of_each_sample_that_is_most_alike() -> Non
     assert found.usage.calls == 0
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("torch")
+@with_torch
 def test_bertscore_does_the_same_with_an_encoder(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
     folder = tiny_bi_encoder(tmp_path)
     lower = SAMPLE.model_copy(
         update={"answer": ANSWER.lower(), "metadata": {"samples": [s.lower() for s in SAMPLES]}}
@@ -79,10 +77,8 @@ def test_bertscore_does_the_same_with_an_encoder(tmp_path: Path) -> None:
     assert found.score == pytest.approx(1 - np.mean(inconsistencies(found)), abs=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("torch")
+@with_torch
 def test_nli_counts_contradiction_against_entailment(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     folder = tiny_cross_encoder(tmp_path, ["contradiction", "entailment", "neutral"])
     nli = load_nli(folder)
     found = SelfCheck(method="nli", nli=folder).invoke(SAMPLE)

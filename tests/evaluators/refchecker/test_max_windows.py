@@ -13,6 +13,7 @@ from demur import Budget, Evaluation, Guard, RefChecker, Sample, _once_a_minute
 from demur._text import count_tokens
 from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
+from support.tiny import with_torch
 
 DOCUMENTS, WORDS = 60, 2000
 CLAIM = "The Kivik lighthouse was lit in 1911."
@@ -125,11 +126,9 @@ class _Encoder:
         return [[0.05, 0.05, 0.9] for _ in pairs]
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("torch")
+@with_torch
 @pytest.mark.parametrize(("most", "pairs"), [(None, 4), (2, 2)])
 def test_a_cross_encoder_reads_so_many_passages_of_each_claim(most: int | None, pairs: int) -> None:
-    pytest.importorskip("torch")
     encoder = _Encoder()
     answer = f"{CLAIM} 灯塔很高很旧。"
     found = check(

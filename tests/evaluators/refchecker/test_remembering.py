@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from demur import ClaimLabel, Evaluation, RefChecker, Sample
 from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
+from support.tiny import with_torch
 
 MODES = ["joint", "per_claim", "logprobs"]
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -217,10 +218,8 @@ class _Encoder:
         return [[0.9 if at == row else 0.05 for at in range(3)] for row in rows]
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("torch")
+@with_torch
 def test_a_cross_encoder_is_given_only_pairs_that_are_new() -> None:
-    pytest.importorskip("torch")
     encoder = _Encoder()
     # The fake has only those parts of a cross-encoder that demur uses.
     checker = RefChecker(ScriptedModel(script=judge), checker=encoder)  # type: ignore[arg-type]
