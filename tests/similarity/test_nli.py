@@ -45,7 +45,6 @@ def test_probabilities_are_the_models_own_by_the_names_of_its_classes(folder: st
         assert sum(given.values()) == pytest.approx(1)
 
 
-@pytest.mark.smoke
 def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str) -> None:
     model = scripted(TRIPLETS)
     evaluator = RefChecker(model, checker=folder)

@@ -249,6 +249,7 @@ def _streamed(extractor: Extractor, one: Answer) -> str:
 GUARDED = (_invoked, _streamed)
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(("how", "form", "guarded"), [*AllPairs([EXTRACTORS, FORMS, GUARDED])])
 def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guarded) -> None:
