@@ -15,15 +15,15 @@ import pytest
 from langchain_core.runnables import Runnable
 
 from contract.evaluators import EVALUATORS
-from contract.member import FEWER, Member
+from contract.member import Member
 from contract.test_fingerprints import test_they_stay_the_same_in_copies
 from contract.test_members import (
-    test_a_hundred_tasks_share_nothing,
     test_async_calls_stay_in_their_event_loop,
     test_children_have_their_parents_and_the_caller_s_config,
     test_copies_do_the_same,
     test_event_loops_share_nothing,
     test_sync_async_and_batch_agree_in_order,
+    test_tasks_share_nothing,
 )
 from contract.test_nothing import test_no_evaluator_says_that_it_passed
 from fake_llm import ScriptedCompletions, ScriptedLLM
@@ -31,13 +31,13 @@ from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from support import facts
 
 __all__ = [
-    "test_a_hundred_tasks_share_nothing",
     "test_async_calls_stay_in_their_event_loop",
     "test_children_have_their_parents_and_the_caller_s_config",
     "test_copies_do_the_same",
     "test_event_loops_share_nothing",
     "test_no_evaluator_says_that_it_passed",
     "test_sync_async_and_batch_agree_in_order",
+    "test_tasks_share_nothing",
     "test_they_stay_the_same_in_copies",
 ]
 
@@ -51,13 +51,11 @@ MEMBERS = [
     replace(
         _CORE["refchecker logprobs"],
         make=partial(_refchecker, ScriptedLLM, "logprobs"),
-        tasks=100,
     ),
     replace(
         _CORE["refchecker joint"],
         name="refchecker, completions",
         make=partial(_refchecker, ScriptedCompletions, "joint"),
-        tasks=FEWER,
     ),
 ]
 
