@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,7 +136,8 @@ def test_the_pause_is_what_the_server_asks_for(run: Run, monkeypatch: pytest.Mon
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr(time, "sleep", pauses.append)
+    slept = SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
+    monkeypatch.setattr("demur.runtime.calls.time", slept)
     monkeypatch.setattr(asyncio, "sleep", sleep)
     with openai_server([Answer(status=429, headers={"Retry-After": "7"}), "fine"]) as server:
         (outcome,) = run(chat(server.model()))
