@@ -48,9 +48,9 @@ def test_every_data_set_is_listed_in_its_order() -> None:
 def test_every_command_is_one(path: Path) -> None:
     lines = re.findall(r"^demur-bench .+$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) >= 3
+    whole: Any = typer.main.get_command(app)
     for line in lines:
-        words = shlex.split(line)[1:]
-        command: Any = typer.main.get_command(app)
+        words, command = shlex.split(line)[1:], whole
         context = command.make_context("demur-bench", [], resilient_parsing=True)
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]

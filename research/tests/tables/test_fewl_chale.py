@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("apart")
 SETS = {"chale": chale()}
 ROUGE = {"similarity": "rouge", "wrong": "3"}
 BY_HHEM = "fewl-v2-table-7"
-NAMES = [table.name for table in CHALE if "wrong" in table.options]
+NAMES = [one.name for one in CHALE if "wrong" in one.options and one.name != "fewl-chale-all"]
 
 
 def test_a_model_that_knows_scores_the_right_answer_highest(path: Path) -> None:
@@ -81,7 +81,7 @@ def test_each_row_counts_what_it_would_have_cost_alone(path: Path) -> None:
     assert len(model.requests) == 4 * 4
 
 
-@pytest.mark.parametrize("name", ["fewl-chale-all", BY_HHEM])
+@pytest.mark.parametrize("name", ["fewl-v1-table-1", BY_HHEM])
 def test_a_replay_finds_the_same_without_a_model(
     path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,4 +281,4 @@ def test_the_papers_figures_stand_in_the_papers(
             in_rows = all(stands([number], lines) for numbers in by_model for number in numbers)
         assert in_rows or in_models, row.name
         checked += len(cells)
-    assert checked or name == "fewl-chale-all"
+    assert checked

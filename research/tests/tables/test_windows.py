@@ -26,11 +26,11 @@ def cites(count: int) -> list[LabelledRow]:
 
 
 def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(tmp_path: Path) -> None:
-    sets, options = {"wice": cites(60)}, {"pages": "60"}
+    sets, options = {"wice": cites(30)}, {"pages": "30"}
     found = made(windows.WINDOWS, tmp_path / "r", scripted(""), sets, options=options)
     assert found.columns[0].head == "max_windows=1, %"
     assert values(found, "3,000 tokens, one claim") == [100] * 4
-    assert [row.items for row in found.rows] == [59] * 6
+    assert [row.items for row in found.rows] == [29] * 6
     first, *_, last = values(found, windows.IN_ORDER)
     assert first is not None
     assert last is not None
