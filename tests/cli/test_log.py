@@ -42,7 +42,7 @@ from support.records import (
 from support.spawned import Spawned
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=FORMS[1:])
 def log(request: Any, tmp_path: Path) -> Where:
     return written(request.param, tmp_path, RUNS, request)
 

@@ -133,14 +133,18 @@ def postgres_server(durable: bool = False) -> Iterator[PostgresServer]:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     # The folder is not below pytest's own, which only pytest's user may enter.
-    with tempfile.TemporaryDirectory(prefix="demur-pg-", ignore_cleanup_errors=True) as folder:
-        server = PostgresServer(Path(folder), port, durable)
+    folder = tempfile.mkdtemp(prefix="demur-pg-")
+    server = PostgresServer(Path(folder), port, durable)
+    try:
         server.make()
         server.start()
         try:
             yield server
         finally:
             server.stop("immediate")
+    finally:
+        # It holds thousands of files for each database: nobody waits until they are removed.
+        subprocess.Popen(["rm", "-rf", folder], start_new_session=True)
 
 
 @pytest.fixture(scope="session")
