@@ -331,6 +331,7 @@ def adding(path: object, name: str, start: int, count: int = 0) -> subprocess.Po
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60, func_only=True)  # Without the server's start.
 def test_processes_on_one_server_lose_nothing(server: str) -> None:
     store = NeighborStore(server, collection="writers", embedding=Told())
     writer = adding(server, "writers", 100, 8)

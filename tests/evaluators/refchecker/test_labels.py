@@ -48,10 +48,9 @@ def test_any_reply_is_read_without_an_exception(reply: str) -> None:
 )  # fmt: skip
 def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
     """Read what takes about a second; a regex of quadratic time takes longer than a test may."""
-    repeated = pattern * (60_000 // len(pattern))
-    for reply in (repeated, f"Entailment. {repeated}", f"{repeated} Entailment"):
-        parse_label(reply)
-        parse_numbered_labels(f"1. {reply}", [1, 2])
+    repeated = pattern * (100_000 // len(pattern))
+    parse_label(f"Entailment. {repeated}")
+    parse_numbered_labels(f"1. {repeated} Entailment", [1, 2])
 
 
 # -- one label ---------------------------------------------------------------------------------
@@ -348,6 +347,7 @@ def test_a_number_that_was_not_asked_for_voids_the_reply(reply: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=20)
 @given(
     labels=st.dictionaries(st.integers(0, 30), st.sampled_from(ClaimLabel), min_size=1),
     asked=st.sets(st.integers(1, 30), min_size=1),
