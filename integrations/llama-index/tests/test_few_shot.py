@@ -147,18 +147,6 @@ def test_the_same_examples_as_langchains_prompts_have(store: ExampleStore) -> No
 
 
 @pytest.mark.parametrize("made", TEMPLATES)
-def test_every_kind_of_prompt_holds_them(store: ExampleStore, made: Made) -> None:
-    examples = FEWLExamples(store)
-    text = examples(query_str=ASKED)
-    prompt = made(examples)
-    assert text in prompt.format(query_str=ASKED, context_str="c")
-    assert text in prompt.partial_format(query_str=ASKED).format(context_str="c")
-    first = prompt.format_messages(query_str=ASKED, context_str="c")[0]
-    assert first.content is not None
-    assert first.content.startswith(text)
-
-
-@pytest.mark.parametrize("made", TEMPLATES)
 def test_an_answers_text_stays_what_it_is(made: Made) -> None:
     for trap in TRAPS:
         prompt = made(FEWLExamples(holding(trap), example_template="{question} {answer}|end"))

@@ -197,8 +197,7 @@ def test_an_evaluator_that_queries_is_not_recorded() -> None:
 # --- What the application notices -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_what_raises_raises_and_is_counted(method: str) -> None:
+def test_what_raises_raises_and_is_counted() -> None:
     def script(*_: Any) -> str:
         raise ConnectionError("gone")
 
@@ -206,7 +205,7 @@ def test_what_raises_raises_and_is_counted(method: str) -> None:
     engine = build(llm).as_query_engine(llm=llm)
     with listening(echo) as (handler, records):
         with pytest.raises(ConnectionError, match="gone"):
-            ask(engine, method, QUESTION)
+            ask(engine, "aquery", QUESTION)
         assert settled(handler)
         assert not records.all
         assert (handler.counts.runs, handler.counts.unanswered) == (1, 1)

@@ -13,7 +13,6 @@ from ray.cluster_utils import Cluster
 from ray.data import DataContext
 
 import judges
-from support.waiting import until
 
 CPUS = 2
 
@@ -21,7 +20,7 @@ CPUS = 2
 @pytest.fixture
 def cluster(nodes: Cluster) -> Cluster:
     """Return the cluster once the last test's workers have ended; Ray does not wait for that."""
-    until(lambda: not judges.workers())
+    judges.wait(lambda: not judges.workers())
     return nodes
 
 

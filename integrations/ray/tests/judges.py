@@ -7,7 +7,8 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ def workers() -> list[int]:
             if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::Worker"):
                 found.append(process.pid)
     return sorted(found)
+
+
+def wait(holds: Callable[[], bool]) -> None:
+    """Wait until it holds; a test's limit ends it, because processes of Ray start slowly."""
+    while not holds():
+        time.sleep(0.01)
 
 
 # --- Functions ------------------------------------------------------------------------------------

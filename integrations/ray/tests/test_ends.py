@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from demur.scoring import Progress, read_results
 from demur_ray import score
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.spawned import Spawned, spawned_demur
-from support.waiting import NEVER, until
+from support.waiting import NEVER
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
@@ -78,7 +77,7 @@ def test_a_killed_worker_and_a_node_that_goes_lose_nothing_and_little_is_asked_a
     def do(now: Progress) -> None:
         if now.done in (first, second):
             # The result that is told makes room for another answer only afterwards.
-            until(lambda: len([at for at in asked if at >= now.done]) >= at_once - 1)
+            judges.wait(lambda: len([at for at in asked if at >= now.done]) >= at_once - 1)
         if now.done == first and not killed.is_set():
             os.kill(judges.workers()[0], signal.SIGKILL)
             killed.set()
@@ -156,8 +155,7 @@ def test_the_command_goes_on_after_a_kill_and_after_an_interrupt(
             (10, signal.SIGINT, 130, "the same command goes on"),
         ):
             process = _command(server, tmp_path, file, cluster.address, at_once)
-            while _lines(out) <= answered or not asked[answered]:
-                time.sleep(0.01)  # The test's own limit ends it.
+            judges.wait(lambda: _lines(out) > answered and asked[answered] > 0)  # noqa: B023
             process.signal(sent)
             assert process.end() == wanted, process.err
             assert said in process.err
