@@ -242,15 +242,6 @@ def test_the_best_is_undetermined_where_expertise_cannot_be_told(
     assert "weighting='expertise'" in (found.error or "")
 
 
-def test_what_the_references_agree_with_counts_by_the_pairs_wanted_now() -> None:
-    kept = store()
-    asked = {"neighbors": kept, "similarity": table, "expertise": "agreement"}
-    fewl(model(pairs=FEW, agreement=agrees), min_pairs=2, **asked).invoke(SAMPLE)
-    found = fewl(model(), min_pairs=3, **asked).invoke(SAMPLE)
-    assert found.details["expertise"] is None
-    assert "2 usable pairs" in found.details["warnings"][0]
-
-
 def test_weights_that_are_uniform_for_lack_of_pairs_are_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
