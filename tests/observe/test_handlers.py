@@ -10,36 +10,14 @@ from uuid import uuid4
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.language_models import (
-    FakeListChatModel,
-    FakeListLLM,
-    GenericFakeChatModel,
-)
+from langchain_core.language_models import FakeListChatModel, FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import (
-    Runnable,
-    RunnableLambda,
-    RunnablePassthrough,
-)
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from demur import (
-    Evaluation,
-    Guard,
-    RefChecker,
-    Sample,
-    ScoreCallbackHandler,
-)
+from demur import Evaluation, Guard, RefChecker, Sample, ScoreCallbackHandler
 from demur.observe import Record
-from support.handlers import (
-    MODES,
-    Library,
-    echo,
-    handler_for,
-    nothing_left,
-    rag,
-    run,
-)
+from support.handlers import MODES, Library, echo, handler_for, nothing_left, rag, run
 from support.waiting import wait
 
 # --- One run ----------------------------------------------------------------------------------

@@ -21,18 +21,8 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 
-from demur import (
-    Evaluation,
-    Sample,
-)
-from support.handlers import (
-    Library,
-    echo,
-    handler_for,
-    nothing_left,
-    rag,
-    run,
-)
+from demur import Evaluation, Sample
+from support.handlers import Library, echo, handler_for, nothing_left, rag, run
 from support.waiting import PATIENCE, until, wait
 
 # --- What goes wrong ------------------------------------------------------------------------------
@@ -200,7 +190,7 @@ def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:
 
     thread = threading.Thread(target=lambda: asyncio.run(app()), daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert len({record.id for record in records.all}) == 52
 

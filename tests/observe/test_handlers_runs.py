@@ -7,26 +7,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from langchain_core.runnables import (
-    RunnableLambda,
-)
+from langchain_core.runnables import RunnableLambda
 
-from demur import (
-    Abstain,
-    AnswerRejected,
-    Block,
-    Evaluation,
-    Guard,
-    Sample,
-)
-from support.handlers import (
-    Library,
-    echo,
-    handler_for,
-    nothing_left,
-    rag,
-    run,
-)
+from demur import Abstain, AnswerRejected, Block, Evaluation, Guard, Sample
+from support.handlers import Library, echo, handler_for, nothing_left, rag, run
 
 # --- Which runs -----------------------------------------------------------------------------------
 

@@ -22,15 +22,17 @@ from demur import Evaluation, Sample, ScoreCallbackHandler
 from demur.observe import Record, Sink, is_scoring
 from support.openai_server import openai_server
 from support.spawned import Spawned
-from support.waiting import PATIENCE, auntil, until, wait
+from support.waiting import PATIENCE, auntil, until
 
 # Unless a test waits for them, the judges wait for the end of the main thread: at the exit of the
 # interpreter, all runs are still to be scored.
 PROGRAM = """
 import asyncio, os, sys, threading, time
 from langchain_core.runnables import RunnableLambda, RunnableParallel
+import demur.observe.recorder
 from demur import Evaluation, ScoreCallbackHandler
 
+demur.observe.recorder._EXIT_SECONDS = 3600.0  # however slow the machine is
 main, go = threading.main_thread(), threading.Event()
 
 def judge(sample):
@@ -130,7 +132,6 @@ def test_an_evaluator_that_needs_a_pool_at_the_end_is_undetermined_and_recorded(
 @pytest.mark.slow
 def test_the_end_waits_no_longer_than_it_says(tmp_path: Path) -> None:
     body = """
-        import demur.observe.recorder
         demur.observe.recorder._EXIT_SECONDS = 0.1
         handler = ScoreCallbackHandler(lambda sample: threading.Event().wait(), sink=path)
         for at in range(40):
@@ -144,8 +145,6 @@ def test_the_end_waits_no_longer_than_it_says(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_who_interrupts_the_end_does_not_wait(tmp_path: Path) -> None:
     body = """
-        import demur.observe.recorder
-        demur.observe.recorder._EXIT_SECONDS = 3600.0
         hangs = lambda sample: threading.Event().wait()
         handlers = [ScoreCallbackHandler(hangs, sink=path, max_queue=10**6) for _ in range(2)]
 
@@ -246,7 +245,7 @@ class Held:
             self.now += 1
             self.most = max(self.most, self.now)
         self.inside.release()
-        wait(self.go)
+        self.go.wait()
         with self._lock:
             self.now -= 1
             self.judged.append(sample.answer)

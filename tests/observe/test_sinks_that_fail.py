@@ -20,6 +20,7 @@ from demur import DemurError, ScoreCallbackHandler
 from demur.observe import JSONLSink, Record, RunCounts, Sink, SQLSink
 from support.handlers import echo
 from support.processes import end, forked
+from support.waiting import wait
 
 SECRET = "sk-secret"
 ANSWER = "The Danube is good, and 2,850 kilometres long."
@@ -312,15 +313,17 @@ def test_a_forked_process_is_stopped_by_no_sink_of_its_parents(tmp_path: Path) -
         def write(self, record: Record) -> None:
             if os.getpid() == parent:
                 inside.set()
-                go.wait(30)
+                go.wait()
             super().write(record)
 
     handler = handler_of(Slow(path))
     chain: Runnable[Any, Any] = RunnableLambda(lambda question: ANSWER)
     chain.invoke("parent's", {"callbacks": [handler]})
-    assert inside.wait(30)
-    end(forked(lambda: answered(handler, "child's")))
-    go.set()
+    wait(inside)
+    try:
+        end(forked(lambda: answered(handler, "child's")))
+    finally:
+        go.set()
     assert handler.flush(30)
     assert asked(path) == ["child's", "parent's"]
 

@@ -9,16 +9,7 @@ from pathlib import Path
 import pytest
 
 from demur import DemurError, Evaluation, Sample
-from demur.scoring import (
-    Data,
-    Note,
-    Progress,
-    Run,
-    Scorers,
-    ScoringError,
-    read_lines,
-    read_results,
-)
+from demur.scoring import Data, Note, Progress, Run, Scorers, ScoringError, read_lines, read_results
 from support.evaluators import Scripted, undetermined
 from support.scoring import findings, keys, length, rows, run_on
 from support.waiting import PATIENCE

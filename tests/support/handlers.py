@@ -10,10 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import (
-    Runnable,
-    RunnablePassthrough,
-)
+from langchain_core.runnables import Runnable, RunnablePassthrough
 
 from demur import Evaluation, Sample, ScoreCallbackHandler, Usage
 from demur.observe import Record

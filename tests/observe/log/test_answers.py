@@ -9,14 +9,7 @@ import pytest
 
 from demur.observe.log import Damaged, answered, open_log
 from support.logs import RUNS, judgements
-from support.records import (
-    ANSWER,
-    found,
-    jsonl,
-    nothing_to_check,
-    scored,
-    undetermined,
-)
+from support.records import ANSWER, found, jsonl, nothing_to_check, scored, undetermined
 
 
 def _answered(path: Path, *runs: Any, **options: Any) -> list[Any]:

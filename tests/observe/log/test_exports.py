@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from demur.observe.log import EVERY, Filters, export_csv, open_log
 from demur.observe.log.exports import COLUMNS
 from support.logs import FORMS, RUNS, Where, written
-from support.records import (
-    found,
-    jsonl,
-    scored,
-)
+from support.records import found, jsonl, scored
 
 
 def _export(source: Where, out: Path, filters: Filters = EVERY) -> int:

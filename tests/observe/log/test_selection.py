@@ -11,27 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.observe import Record
-from demur.observe.log import (
-    EVERY,
-    Filters,
-    Log,
-    LogError,
-    find,
-    open_log,
-    records,
-    worst,
-)
+from demur.observe.log import EVERY, Filters, Log, LogError, find, open_log, records, worst
 from support.logs import RUNS, is_of, judgements, matches, some_filters
-from support.records import (
-    ANSWER,
-    found,
-    guarded,
-    jsonl,
-    refuted,
-    scored,
-    sqlite,
-    undetermined,
-)
+from support.records import ANSWER, found, guarded, jsonl, refuted, scored, sqlite, undetermined
 
 # -- the runs --------------------------------------------------------------------------------------
 
