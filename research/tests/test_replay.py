@@ -73,3 +73,10 @@ def test_where_no_model_was_asked_there_is_nothing_by_a_model(said: Said) -> Non
     silent = {key: Replies(id=key, qg_answer="Iron.") for key in records}
     assert replay(entities, silent, "qg", "llm") == {}
     assert replay(entities, silent, "qg", "exact").keys() == records.keys()
+
+
+def test_a_name_is_matched_as_its_record_has_it() -> None:
+    found = {"a": Replies(id="a", entity='"Bob Ray ', qg_answer="Bob Ray.")}
+    assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": True}
+    found = {"a": Replies(id="a", qg_answer="Bob Ray.")}
+    assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": False}

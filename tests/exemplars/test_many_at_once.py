@@ -50,7 +50,7 @@ def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
 def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path) -> None:
     first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
     pairs = [["0.2 no", "0.8 yes"], ["0.1 bad"]]
-    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(30)])
+    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(12)])
     reader = ExampleStore(tmp_path, embedding=Told())
     other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
     seen = set[float]()

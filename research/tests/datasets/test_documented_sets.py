@@ -197,19 +197,3 @@ def test_a_file_of_another_form_is_refused_with_its_name(
     with pytest.raises(ValueError, match=told) as raised:
         read_set(known, dump(tmp_path / name, held))
     assert name in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("told", "sources", "why"),
-    [
-        (response(1, "1", "It."), SOURCES, "row 1, source_id: '1' is not in .*source_info.jsonl"),
-        (
-            response(1, "7", "It."),
-            [{**SOURCES[0], "source_info": "Text."}],
-            "row 1: .*does not fit QA: expected for QA a question with passages",
-        ),
-    ],
-)
-def test_answers_and_sources_have_to_fit(tmp_path: Path, told: Any, sources: Any, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        read_set(ragtruth.DATA_SET, rag(tmp_path, told, sources=sources))

@@ -92,18 +92,3 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
         for row in rows
     ]
     assert reading("haltt4llm", dump(tmp_path / "haltt4llm.jsonl", lines)).rows == rows
-
-
-@pytest.mark.parametrize(
-    ("name", "rows", "told"),
-    [
-        ("hq_trivia_questions.json", [_question("A?", "F")], "row 1, answers: expected one that"),
-        ("questions.json", QUESTIONS, r"expected a name such as hq_trivia_questions\.json"),
-    ],
-    ids=["right", "name"],
-)
-def test_a_file_of_another_form_is_refused(
-    tmp_path: Path, name: str, rows: list[dict[str, Any]], told: str
-) -> None:
-    with pytest.raises(ValueError, match=told):
-        reading("haltt4llm", dump(tmp_path / name, rows))

@@ -63,3 +63,9 @@ def test_the_earlier_form_has_labels_without_spans(tmp_path: Path) -> None:
     found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", line))
     assert found.rows[0].answers[0].hallucinated
     assert found.kept["hallucinated without a span"] == 1
+
+
+def test_rows_of_one_id_are_told_apart_by_their_places(tmp_path: Path) -> None:
+    lines = [{**JUDGED, "ID": name} for name in ("1", "ID", "3", "ID")]
+    found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", *lines))
+    assert [row.key for row in found] == ["1", "ID 2", "3", "ID 4"]

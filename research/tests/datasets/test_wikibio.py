@@ -8,7 +8,7 @@ import pytest
 
 from data_sets import reading
 from demur_research.datasets.published import CHATGPT, WIKIBIO_LISTS, find_records, read_records
-from publishers import dump
+from publishers import biographies, dump
 from support.shared import shared
 
 PASSAGE = "Ann Lee (born 1900) was a poet. She wrote.\n\nShe wrote."
@@ -73,3 +73,10 @@ def test_of_the_published_lists_those_are_joined_that_the_data_has() -> None:
     files = find_records(shared("official", "phd"), WIKIBIO_LISTS, CHATGPT)
     records = read_records(files, passages)
     assert (len(passages), len(records.by_key), len(records.left_over)) == (118, 98, 14)
+
+
+def test_stray_signs_are_taken_off_an_entity_and_counted(tmp_path: Path) -> None:
+    found = reading("wikibio-gpt3", biographies(tmp_path)[0])
+    entities = [row.metadata["entity"] for row in found]
+    assert entities == ["Ann Lee", "Bob Ray", "Cy Dent", "Di Moss", None]
+    assert found.kept["stray signs around the entity"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -129,6 +130,14 @@ def test_passages_that_nothing_is_decided_of_are_counted(sets: dict[str, Path], 
     assert (row.items, row.undetermined) == (3, 1)
     assert (rows(found)["PHD-Low: qg, llm"].undetermined) == 0
     assert "1 of 5 passages have no record." in found.notes
+
+
+def test_records_of_passages_that_the_data_lacks_are_told(lists: Path, path: Path) -> None:
+    listed = json.loads(lists.read_text(encoding="utf-8"))
+    dump(lists, {**listed, "wiki_1000w": []})
+    records = str(lists.parent / "Reverse_Validation")
+    found = made("rv-table-3", {"phd": lists}, path, records=records)
+    assert "1 records are of passages that the data lacks: Émile Zola." in found.notes
 
 
 def test_f1_is_held_against_the_floor_and_the_published_decision(lists: Path, path: Path) -> None:
