@@ -48,7 +48,7 @@ def all_good(member: Member, outputs: Sequence[Any]) -> bool:
 
 @pytest.mark.slow
 async def test_sync_async_and_batch_agree_in_order(member: Member, made: Any) -> None:
-    inputs = given(member, 4)
+    inputs = given(member, 3)
     outputs = [made.invoke(input) for input in inputs]
     assert all_good(member, outputs)
     expected = [member.essence(output) for output in outputs]
@@ -56,7 +56,6 @@ async def test_sync_async_and_batch_agree_in_order(member: Member, made: Any) ->
         "ainvoke": [await made.ainvoke(input) for input in inputs],
         "batch": made.batch(inputs),
         "abatch": await made.abatch(inputs),
-        "batch, 2 at a time": made.batch(inputs, {"max_concurrency": 2}),
         "abatch, 2 at a time": await made.abatch(inputs, {"max_concurrency": 2}),
         "as completed": [output for _, output in sorted(made.batch_as_completed(inputs), key=_at)],
         "map": made.map().invoke(inputs),
@@ -103,13 +102,13 @@ async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: A
 
 @pytest.mark.slow
 async def test_tasks_share_nothing(member: Member, made: Any) -> None:
-    inputs = given(member, 24)
+    inputs = given(member, 16)
     assert all_good(member, await asyncio.gather(*map(made.ainvoke, inputs)))
 
 
 @pytest.mark.slow
 def test_threads_share_nothing(member: Member, made: Any) -> None:
-    assert all_good(member, made.batch(given(member, 24), {"max_concurrency": 24}))
+    assert all_good(member, made.batch(given(member, 12), {"max_concurrency": 12}))
 
 
 @pytest.mark.slow
@@ -117,9 +116,9 @@ def test_event_loops_share_nothing(member: Member, made: Any) -> None:
     def run(inputs: Sequence[Any]) -> list[Any]:
         return asyncio.run(made.abatch(inputs))
 
-    inputs = given(member, 16)
+    inputs = given(member, 8)
     with ThreadPoolExecutor(4) as pool:
-        parts = pool.map(run, [inputs[at : at + 4] for at in range(0, 16, 4)])
+        parts = pool.map(run, [inputs[at : at + 2] for at in range(0, 8, 2)])
     assert all_good(member, [output for part in parts for output in part])
 
 
@@ -328,7 +327,7 @@ async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any
 def test_copies_do_the_same(member: Member, made: Any) -> None:
     made.invoke(member.give(1))  # State that a call leaves behind must not prevent a copy.
     for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
-        assert all_good(member, copied.batch(given(member, 4)))
+        assert all_good(member, copied.batch(given(member, 2)))
 
 
 _ELSEWHERE = """

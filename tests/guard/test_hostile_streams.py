@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable, RunnableGenerator
 from langchain_core.runnables.utils import AddableDict
 
@@ -40,9 +39,9 @@ from demur import (
 )
 from demur.edits import FORMS
 from demur.evaluators import Evaluator, pieces
-from demur.guard import REPLACE
 from demur.runtime import Steps
 from support.held import LOUVRE
+from support.streams import Client, text_in
 
 SECRET = "ⰰ"
 """The letter that marks failing sentences."""
@@ -147,24 +146,21 @@ def _told(pieces: list[str], kind: str) -> Runnable[Any, Any]:
     return RunnableGenerator(tell, atell)
 
 
-class Client(BaseCallbackHandler):
+class Watching(Client):
     """Read a stream as the contract says, and keep everything that was ever received."""
 
-    run_inline = True
-
     def __init__(self) -> None:
-        self.text = ""
+        super().__init__()
         self.things: list[Any] = []
         self.rejected = False
 
     def take(self, chunk: Any) -> None:
         self.things.append(chunk)
-        self.text += _text(chunk)
+        super().take(chunk)
 
     def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
         self.things.append((name, data))
-        if name == REPLACE:
-            self.text = self.text[: data["keep"]]
+        super().on_custom_event(name, data)
 
     @property
     def all(self) -> str:
@@ -175,22 +171,15 @@ def _dumped(thing: Any) -> str:
     return json.dumps(thing, default=repr, ensure_ascii=False)
 
 
-def _text(output: Any) -> str:
-    value = output.get("answer", "") if isinstance(output, dict) else output
-    return str(value.text) if isinstance(value, BaseMessage) else str(value)
+def _stream(guarded: Runnable[Any, Any], client: Watching) -> None:
+    client.read(guarded, "When?")
 
 
-def _stream(guarded: Runnable[Any, Any], client: Client) -> None:
-    for chunk in guarded.stream("When?", {"callbacks": [client]}):
-        client.take(chunk)
+async def _astream(guarded: Runnable[Any, Any], client: Watching) -> None:
+    await client.aread(guarded, "When?")
 
 
-async def _astream(guarded: Runnable[Any, Any], client: Client) -> None:
-    async for chunk in guarded.astream("When?", {"callbacks": [client]}):
-        client.take(chunk)
-
-
-async def _events(guarded: Runnable[Any, Any], client: Client) -> None:
+async def _events(guarded: Runnable[Any, Any], client: Watching) -> None:
     own = None
     async for event in guarded.astream_events("When?", version="v2"):
         own = own or event["run_id"]
@@ -202,17 +191,17 @@ async def _events(guarded: Runnable[Any, Any], client: Client) -> None:
             client.things.append(event)
 
 
-def _batch(guarded: Runnable[Any, Any], client: Client) -> None:
+def _batch(guarded: Runnable[Any, Any], client: Watching) -> None:
     (output,) = guarded.batch(["When?"], {"callbacks": [client]})
     client.take(output)
 
 
-async def _abatch(guarded: Runnable[Any, Any], client: Client) -> None:
+async def _abatch(guarded: Runnable[Any, Any], client: Watching) -> None:
     (output,) = await guarded.abatch(["When?"], {"callbacks": [client]})
     client.take(output)
 
 
-LISTENERS: dict[str, Callable[[Runnable[Any, Any], Client], Any]] = {
+LISTENERS: dict[str, Callable[[Runnable[Any, Any], Watching], Any]] = {
     "stream": _stream,
     "astream": _astream,
     "events": _events,
@@ -244,8 +233,8 @@ def _guard(answer: list[str], kind: str, policy: str, form: Any, supports: bool)
     )
 
 
-def _heard(guarded: Guard[Any, Any], how: str) -> Client:
-    client = Client()
+def _heard(guarded: Guard[Any, Any], how: str) -> Watching:
+    client = Watching()
     try:
         heard = LISTENERS[how](guarded, client)
         if heard is not None:
@@ -258,7 +247,7 @@ def _heard(guarded: Guard[Any, Any], how: str) -> Client:
 
 def _invoked(guarded: Guard[Any, Any]) -> str | None:
     try:
-        return _text(guarded.invoke("When?"))
+        return text_in(guarded.invoke("When?"))
     except AnswerRejected:
         return None
 
