@@ -11,7 +11,7 @@ from support import facts
 from support.openai_server import Answer, openai_server
 from support.waiting import PATIENCE
 
-MANY = 16
+MANY = 8
 
 
 def test_a_new_event_loop_gets_past_the_connections_of_an_old_one() -> None:

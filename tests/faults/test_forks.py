@@ -211,6 +211,7 @@ def make_store(path: Path | str | None) -> ExampleStore:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["folder", "memory"])
 def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
     tmp_path: Path, place: str
