@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from enum import Enum
@@ -193,11 +192,6 @@ def test_no_parameter_shows_a_key(params: dict[str, Any]) -> None:
 )
 def test_a_host_is_told_without_scheme_user_and_query(address: str, host: str) -> None:
     assert host_of(address) == host
-
-
-@pytest.mark.parametrize("address", ["http://[hush", "http://here:hush", "a b", "", "http://"])
-def test_an_address_that_cannot_be_read_is_told_by_its_digits(address: str) -> None:
-    assert re.fullmatch("#[0-9a-f]{12}", host_of(address))
 
 
 def test_parameters_that_json_cannot_hold_tell_models_apart() -> None:

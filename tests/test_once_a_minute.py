@@ -61,22 +61,6 @@ def test_each_key_and_each_logger_has_a_minute_of_its_own(
     assert caplog.messages == ["of a", "of b", "of another"]
 
 
-def test_a_message_without_arguments_may_hold_a_per_cent_sign(
-    clock: Clock, logger: logging.Logger, caplog: pytest.LogCaptureFixture
-) -> None:
-    for now in (1000, 1001, 1070):
-        clock.now = now
-        warn(logger, "a", "50 % and %s")
-    assert caplog.messages == ["50 % and %s", "50 % and %s (1 more like this one since the last)"]
-
-
-def test_the_record_names_who_warned(
-    clock: Clock, logger: logging.Logger, caplog: pytest.LogCaptureFixture
-) -> None:
-    warn(logger, "a", "message")
-    assert caplog.records[0].filename == "test_once_a_minute.py"
-
-
 def test_a_bounded_number_of_keys_is_remembered_and_the_oldest_goes_first(
     clock: Clock, logger: logging.Logger, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -215,17 +215,6 @@ def test_hostile_texts_do_nothing(chromium: Any, page_of: Callable[..., str]) ->
     chromium(steps)
 
 
-def test_without_scripts_it_is_the_same(chromium: Any, page_of: Callable[..., str]) -> None:
-    address = page_of(_cited())
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        page.locator("[role=doc-noteref]").last.click()
-        assert page.locator("li:target").inner_text().startswith("[2]")
-
-    chromium(steps, java_script_enabled=False)
-
-
 def test_a_run_in_the_report_has_it_folded(chromium: Any, tmp_path: Path) -> None:
     last = _cited(origin="edit", recovery="strip", removed=("It is red.",))
     cited = run(attempt(refuted()), last, outcome="trimmed", reason="it held", id="id-cited")

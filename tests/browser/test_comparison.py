@@ -109,21 +109,3 @@ def test_without_any_figure_it_says_so(tmp_path: Path, chromium: Any) -> None:
         assert "No detector has both an AUROC and a cost" in notice
 
     on(page, chromium, do)
-
-
-@pytest.mark.parametrize("tokens", [(0.0, 0.0), (5.0, 5.0), (0.0, 0.003)])
-def test_costs_that_are_all_alike_or_tiny_are_drawn(
-    tmp_path: Path, chromium: Any, tokens: tuple[float, float]
-) -> None:
-    pair = (_compared("one", 0.6, tokens[0]), _compared("other", 0.8, tokens[1], line=True))
-    page = _write(tmp_path, _comparison(*pair))
-
-    def do(shown: Any) -> None:
-        points = shown.locator("#chart path:has(> title)").all()
-        assert len(points) == 2
-        frame = shown.locator("#chart svg").bounding_box()
-        for one in points:
-            point = one.bounding_box()
-            assert frame["x"] <= point["x"] <= frame["x"] + frame["width"]
-
-    on(page, chromium, do)

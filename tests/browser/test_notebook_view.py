@@ -117,27 +117,6 @@ def test_a_click_on_a_claim_leads_to_its_evidence_and_back(
     chromium(steps, viewport={"width": width, "height": 700})
 
 
-def test_pointing_at_a_claim_lights_up_its_evidence_and_its_row(
-    chromium: Any, page_of: Callable[..., str]
-) -> None:
-    address = page_of(_record())
-    parts = ("a.demur-mark.demur-bad", "mark.demur-bad", "li.demur-bad")
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        before = [_style(page.locator(one), "background-color") for one in parts]
-        other = _style(page.locator("li.demur-doubt"), "background-color")
-        for one in parts:
-            page.hover(one)
-            now = [_style(page.locator(each), "background-color") for each in parts]
-            assert all(a != b for a, b in zip(before, now, strict=True)), one
-            assert _style(page.locator("li.demur-doubt"), "background-color") == other
-            page.mouse.move(0, 0)
-        assert [_style(page.locator(one), "background-color") for one in parts] == before
-
-    chromium(steps, viewport={"width": 1280, "height": 2000})
-
-
 def test_the_tab_key_reaches_every_link_in_order_and_enter_follows_it(
     chromium: Any, page_of: Callable[..., str]
 ) -> None:

@@ -13,10 +13,6 @@ from support.reports import LAPTOP, on, write
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
 
-FRAME = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
-"""A script that waits until the page has handled its events and drawn what they changed."""
-
-
 @pytest.mark.smoke
 def test_a_row_opens_its_run_and_a_claim_leads_to_its_evidence(report: Path, chromium: Any) -> None:
     def do(page: Any) -> None:
@@ -120,40 +116,6 @@ def test_any_id_can_be_an_address(chromium: Any, tmp_path: Path) -> None:
         assert seen.errors == []
 
     chromium(steps, **LAPTOP)
-
-
-def test_who_is_quick_gets_what_was_asked_for(report: Path, chromium: Any) -> None:
-    def do(page: Any) -> None:
-        page.locator("#rows tbody td.verdict").first.dblclick()
-        page.wait_for_selector("#panel[open] .demur-answer")
-        page.evaluate(FRAME)
-        # The second click did not close the panel.
-        assert page.locator("#panel[open]").count() == 1
-        second = page.locator("#rows tbody a").nth(1)
-        # The dialog reports that it was closed only after the other run was requested.
-        second.evaluate("one => { document.getElementById('close').click(); one.click(); }")
-        page.wait_for_selector("#panel[open]")
-        assert page.inner_text("#panel-head") == second.text_content()
-
-    on(report, chromium, do)
-
-
-def test_only_a_click_beside_the_panel_closes_it(report: Path, chromium: Any) -> None:
-    def do(page: Any) -> None:
-        page.locator("#rows tbody a").first.click()
-        page.wait_for_selector("#panel[open] .demur-answer")
-        left = page.locator("#panel").bounding_box()["x"]
-        page.mouse.click(left + 5, 500)  # This is in the panel's margin.
-        page.mouse.move(left + 200, 300)  # This selects text beyond the panel's edge.
-        page.mouse.down()
-        page.mouse.move(left - 50, 310)
-        page.mouse.up()
-        page.evaluate(FRAME)
-        assert page.locator("#panel[open]").count() == 1
-        page.mouse.click(left - 50, 310)
-        page.wait_for_selector("#panel:not([open])", state="attached")
-
-    on(report, chromium, do)
 
 
 @pytest.mark.parametrize(

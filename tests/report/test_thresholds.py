@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from typing import Any
 
@@ -182,12 +181,6 @@ def test_curves_need_both_labels_and_say_when_there_are_few() -> None:
     assert "says little" in few["reliability"]
     enough = [(0.1, True), (0.2, False)] * FEW
     assert "says little" not in told(*enough)["roc"]
-
-
-def test_a_score_that_nothing_is_above_is_no_reason_to_give_up() -> None:
-    told = _tell([(sys.float_info.max, None), (0.5, None)])
-    assert told.slider is None
-    assert "No threshold can be looked for" in told.notices[0]
 
 
 @pytest.mark.parametrize("on_abstain", ["pass", "fail"])

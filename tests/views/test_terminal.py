@@ -160,11 +160,6 @@ def test_a_guards_answer_is_shown_with_its_sources() -> None:
     assert "with its sources" not in _run_shown(redacted)
 
 
-def test_sources_of_values_name_their_paths() -> None:
-    out = _run_shown(run(_attempt('{"km": 2850}', Document("2850 km.")), outcome="passed"))
-    assert '  {"km": 2850}\n[1] document 1\n    “2850 km.”\n    for $.km\n' in out
-
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_sources_obey_no_text(terminal: bool) -> None:
     bad = "[red]x[/red] \x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
