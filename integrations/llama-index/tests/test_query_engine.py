@@ -20,7 +20,14 @@ from llama_index.core.query_engine import (
 )
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import (
+    ImageNode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 
@@ -468,14 +475,15 @@ def test_the_engines_calls_are_counted(mode: str, streaming: bool) -> None:
 
 
 def test_evidence_has_its_place_in_nodes_and_documents() -> None:
-    from llama_index.core import Document
-    from llama_index.core.node_parser import SentenceSplitter
-
     whole = f"{'The harbour is old. ' * 30}{FACTS[0]} {'Boats lie in it. ' * 30}"
-    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=0).get_nodes_from_documents(
-        [Document(text=whole, id_="guide", metadata={"title": "Lund in 84 pages"})]
+    start = whole.index(FACTS[0]) - 40
+    held = TextNode(
+        text=whole[start : start + 120],
+        metadata={"title": "Lund in 84 pages"},
+        start_char_idx=start,
+        end_char_idx=start + 120,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="guide")},
     )
-    held = next(node for node in nodes if FACTS[0] in node.get_content())
     engine = Said(script=lambda _: Response(RIGHT, [NodeWithScore(node=held)]))
     response = GuardedQueryEngine(engine, judge()).query(QUESTION)
     (found,) = response.metadata["demur"]["evidence"]  # type: ignore[index]  # it has one
