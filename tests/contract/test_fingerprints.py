@@ -20,7 +20,6 @@ from demur.runtime import CallPolicy
 from support import facts
 from support.fakes import ScriptedModel
 
-TESTS = Path(__file__).parents[1]
 EMPTY = {"question": "What is item 1 like?", "answer": " ", "contexts": ["Item 1 is red."]}
 
 

@@ -72,11 +72,6 @@ def _streamed(
     return [chunk for chunk in chunks if chunk], handler.events
 
 
-def _invoked(guarded: Guard[Any, Any]) -> str:
-    found = guarded.invoke("When?")
-    return found if isinstance(found, str) else str(found.text)
-
-
 @pytest.mark.parametrize("message", [False, True])
 def test_marks_leave_with_their_sentence(message: bool) -> None:
     guarded = _guard(GOOD, message=message, on_pass=Cite())

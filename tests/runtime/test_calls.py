@@ -54,9 +54,6 @@ def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
     return script
 
 
-PATIENT = CallPolicy(attempts=1)
-
-
 def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
     return (yield from ask_all(calls))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +9,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from demur.runtime import ChatCall, Outcome, Reply, Steps, ask_all, drive
 from support.fakes import ScriptedModel
-
-Read = Callable[..., Reply]
 
 NAMES = st.sampled_from(["think", "thinking", "reasoning", "THINK", "Thinking", "reasoning "])
 PLAIN = st.text(st.characters(exclude_characters="<>", exclude_categories=["Cs"]), max_size=40)
