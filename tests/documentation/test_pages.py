@@ -60,7 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAISer
         yield server
 
 
-@pytest.mark.parametrize("page", with_python())
+@pytest.mark.parametrize("page", [*with_python()])
 def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: OpenAIServer) -> None:
     for fence, printed in run(page):
         if fence.printed is not None:
