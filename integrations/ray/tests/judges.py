@@ -9,7 +9,6 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -47,9 +46,8 @@ def length(sample: Sample) -> float:
 
 
 def deadly(sample: Sample) -> float:
-    """Kill the process at an answer that says so, unless a file marks it as cured."""
-    _, _, cure = sample.answer.partition("deadly unless ")
-    if cure and not Path(cure).exists():
+    """Kill the process at an answer that says so."""
+    if sample.answer == "deadly":
         os.kill(os.getpid(), signal.SIGKILL)
     return length(sample)
 

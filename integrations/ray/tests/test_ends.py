@@ -28,7 +28,7 @@ from support.waiting import NEVER
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
-    pytest.mark.timeout(180),  # Each test starts several processes that import Ray and demur.
+    pytest.mark.timeout(300),  # Each test starts several processes that import Ray and demur.
 ]
 
 
@@ -106,23 +106,19 @@ def test_a_killed_worker_and_a_node_that_goes_lose_nothing_and_little_is_asked_a
     assert _again(asked, rows) <= repeated[0] + 2 * at_once
 
 
-def test_an_answer_that_kills_its_workers_is_undetermined_until_it_is_cured(
+def test_an_answer_that_kills_its_workers_is_undetermined_and_the_others_are_not(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    rows, cure, out = judges.rows(8), tmp_path / "cure", tmp_path / "scores.jsonl"
-    rows[3]["answer"] = f"deadly unless {cure}"
-    dataset = ray.data.from_items(rows)
+    rows, out = judges.rows(8), tmp_path / "scores.jsonl"
+    rows[3]["answer"] = "deadly"
     given = {"deadly": judges.deadly}
-    found = score(dataset, given, out=out, workers=1, max_concurrency=4).take_all()
+    dataset = ray.data.from_items(rows)
+    found = score(dataset, given, out=out, workers=2, max_concurrency=4).take_all()
     assert Counter(row["key"] for row in found) == _every(8)
     undetermined = {row["key"]: row["error"] for row in found if row["finding"] == "undetermined"}
     assert undetermined == {
         "row 3": "3 workers died while they scored it, the last one while it did nothing else"
     }
-    cure.touch()
-    cured = score(dataset, given, out=out, workers=1, retry=True).take_all()
-    assert Counter(row["key"] for row in cured) == _every(8)
-    assert not any(row["finding"] == "undetermined" for row in cured)
 
 
 # --- The command ----------------------------------------------------------------------------------
