@@ -14,16 +14,14 @@ COUNT = 1
 """The number of wrong answers of a leak check, in each mode."""
 OURS = [guard for guard in GUARDS if guard.name.startswith("demur")]
 NAMES = [guard.name for guard in OURS]
-WHOLE = [name for name in NAMES if "sentence" not in name]
-"""Those that need not be tried with sentences too, to whole answers of which that is the same."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", OURS, ids=NAMES)
 def test_what_the_published_table_says_of_our_guards_holds(guard: Guard) -> None:
     """Make the checks whose results do not depend on the speed of the machine."""
-    whole = guard.name in WHOLE
-    found = measure(guard, ["leak", "fails", *["padding", "forged"] * whole], COUNT, None)
+    judged = guard.name == "demur"  # The prompts of the others are the same.
+    found = measure(guard, ["leak", "fails", *["padding", "forged"] * judged], COUNT, None)
     one_call = guard.name == "demur-one-call"
 
     leak = found["leak"]
@@ -36,7 +34,7 @@ def test_what_the_published_table_says_of_our_guards_holds(guard: Guard) -> None
     for told in found["fails"].values():
         assert told["wrong"] == told["right"] == {"raised" if one_call else "blocked": 1}
 
-    if whole:
+    if judged:
         for told in found["padding"].values():  # around the answer, and around the evidence
             assert (told["seen"], told["leaked"], told["whole"]) == (1, 0, 1)
         assert (found["forged"]["seen"], found["forged"]["leaked"]) == (1, 0)
