@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from support import profiles
+from support.chroma_server import chroma
 from support.offline import offline
 from support.postgres_server import postgres
 
-__all__ = ["offline", "postgres", "profiles"]
+__all__ = ["chroma", "offline", "postgres", "profiles"]
 
 ROOT = Path(__file__).parent
 SLOW = ("integrations/llama-index", "integrations/ray", "research")

@@ -9,17 +9,10 @@ from typing import Any
 import pytest
 
 from demur import FEWL, ExampleStore
-from support.chroma_server import chroma_server
 from support.vectors import Told
 
 Open = Callable[..., ExampleStore]
 """A function that opens the same store, with or without a scorer."""
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
-        yield url
 
 
 @pytest.fixture(params=["memory", "folder", "server", "client"])
@@ -33,7 +26,7 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         where["client"] = chromadb.EphemeralClient()
     elif request.param != "memory":
         served = request.param == "server"
-        where["path"] = request.getfixturevalue("server") if served else tmp_path / "chroma"
+        where["path"] = request.getfixturevalue("chroma") if served else tmp_path / "chroma"
 
     def open_one(scorer: FEWL | None = None) -> ExampleStore:
         if request.param == "memory" and kept:

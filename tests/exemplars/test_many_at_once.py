@@ -151,12 +151,12 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(120)  # It starts processes.
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
-def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(server: str) -> None:
+def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(chroma: str) -> None:
     """Test the same on a server, with a reader and remover beside the writers."""
-    store = ExampleStore(server, collection="killed", embedding=Told(), scorer=scorer())
+    store = ExampleStore(chroma, collection="killed", embedding=Told(), scorer=scorer())
 
     told: dict[str, list[str]] = {"ada": [], "bo": []}
-    with adding(server, *told) as writers:
+    with adding(chroma, *told) as writers:
         for _ in range(5):
             for who, one in writers.items():
                 told[who] += told_by(one, 1)

@@ -46,7 +46,6 @@ from demur.runtime import (
 from demur.schema import Usage
 from demur.similarity import Similarity
 from support import facts
-from support.chroma_server import chroma_server
 from support.fakes import ScriptedModel
 from support.handlers import echo
 from support.openai_server import Answer, OpenAIServer, openai_server
@@ -244,7 +243,7 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path) -> None:
+def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path, chroma: str) -> None:
     kept, private = make_store(tmp_path / "parent"), [make_store(None)]
 
     def refused(place: Path | None) -> str:
@@ -259,11 +258,10 @@ def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path) -> None:
         assert "post_fork" in error
     kept.close()
     assert "had opened" in told(lambda: refused(tmp_path / "parent")), "also what is closed"
-    with chroma_server(tmp_path / "server") as url:
-        there = make_store(url)
-        assert told(lambda: len(make_store(url))) == "1"
-        assert len(there) == 1, "the parent goes on"
-        there.close()
+    there = make_store(chroma)
+    assert told(lambda: len(make_store(chroma))) == "1"
+    assert len(there) == 1, "the parent goes on"
+    there.close()
 
 
 _ENDING = """

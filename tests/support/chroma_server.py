@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 _RUN = "import sys; from chromadb.cli.cli import app; sys.exit(app())"
 
 
@@ -37,3 +39,10 @@ def chroma_server(folder: Path) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run one server for the whole session, and return its URL. Each test names its collection."""
+    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
+        yield url

@@ -21,7 +21,6 @@ from demur import DemurError, Evaluation, NeighborStore, RefChecker
 from demur.evaluators import as_evaluator
 from demur.scoring import Data, ScoringError, open_run, read_input, read_results
 from demur_ray import score
-from support.chroma_server import chroma_server
 from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytestmark = [
@@ -123,27 +122,26 @@ def test_from_parquet_to_parquet_the_same_as_in_one_process_and_within_the_bound
     assert failing["error"] is None
 
 
-def test_the_same_by_fewl_with_neighbours_on_a_server(tmp_path: Path, server: OpenAIServer) -> None:
-    pytest.importorskip("chromadb")
+def test_the_same_by_fewl_with_neighbours_on_a_server(
+    tmp_path: Path, server: OpenAIServer, chroma: str
+) -> None:
     rows = [{**row, "answer": None, "answers": _named(row)} for row in judges.rows(4)]
     for row in rows:
         row.pop("answer")
-    (tmp_path / "store").mkdir()
-    with chroma_server(tmp_path / "store") as url:
-        evaluators = {"fewl": judges.fewl(url, "cluster")}
-        there = score(
-            ray.data.from_items(rows),
-            evaluators,
-            out=tmp_path / "scores.jsonl",
-            workers=2,
-            max_concurrency=AT_ONCE,
-        )
-        asked = Counter(map(judges.city, server.requests))
-        fewl = judges.fewl(url, "one-process")
-        here = _one_process(rows, {"fewl": fewl}, tmp_path, partial(fewl.fit, pairs=True))
-        # Each question is asked once for answers and once for pairs.
-        assert asked == {f"City{at}": 2 for at in range(4)}
-        found = _found(there.take_all())
+    evaluators = {"fewl": judges.fewl(chroma, "cluster")}
+    there = score(
+        ray.data.from_items(rows),
+        evaluators,
+        out=tmp_path / "scores.jsonl",
+        workers=2,
+        max_concurrency=AT_ONCE,
+    )
+    asked = Counter(map(judges.city, server.requests))
+    fewl = judges.fewl(chroma, "one-process")
+    here = _one_process(rows, {"fewl": fewl}, tmp_path, partial(fewl.fit, pairs=True))
+    # Each question is asked once for answers and once for pairs.
+    assert asked == {f"City{at}": 2 for at in range(4)}
+    found = _found(there.take_all())
     assert found == here
     assert {one["details"]["neighbors_used"] for one in found.values()} == {3}
     spent = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]

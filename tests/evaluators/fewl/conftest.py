@@ -1,4 +1,4 @@
-"""Give the tests a neighbour store in memory and in a folder, and a server for others."""
+"""Give the tests a neighbour store in memory and in a folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from demur.evaluators import NeighborStore
-from support.chroma_server import chroma_server
 from support.vectors import Told
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
-        yield url
 
 
 @pytest.fixture(params=["memory", "folder"])

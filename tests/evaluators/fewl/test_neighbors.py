@@ -332,9 +332,9 @@ def adding(path: object, name: str, start: int, count: int = 0) -> subprocess.Po
 
 @pytest.mark.slow
 @pytest.mark.timeout(60, func_only=True)  # Without the server's start.
-def test_processes_on_one_server_lose_nothing(server: str) -> None:
-    store = NeighborStore(server, collection="writers", embedding=Told())
-    writer = adding(server, "writers", 100, 8)
+def test_processes_on_one_server_lose_nothing(chroma: str) -> None:
+    store = NeighborStore(chroma, collection="writers", embedding=Told())
+    writer = adding(chroma, "writers", 100, 8)
     ours = [f"{math.cos(at):.4f} {math.sin(at):.4f} | ours" for at in range(8)]
     for question in ours:
         store.add(question, ["a"])
