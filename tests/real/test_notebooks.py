@@ -39,7 +39,9 @@ def test_each_notebook_has_its_checks_and_its_line_on_the_page() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_those_of_one_clean_run(path: Path) -> None:
     book = nbformat.read(path, as_version=4)
-    assert book.metadata.demur.cells == _cells(book), "DEMUR_WRITE_NOTEBOOKS=1 make notebooks"
+    assert book.metadata.get("demur", {}).get("cells") == _cells(book), (
+        "DEMUR_WRITE_NOTEBOOKS=1 make notebooks"
+    )
     cells = _code(book)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     _clean(cells)
@@ -65,7 +67,9 @@ def test_it_runs(
     book = nbformat.read(path, as_version=4)
     code = _ran(book, path)
     write = bool(os.environ.get("DEMUR_WRITE_NOTEBOOKS"))
-    if book.metadata.demur.code == code and not (write or os.environ.get("DEMUR_RUN_ALL")):
+    if book.metadata.get("demur", {}).get("code") == code and not (
+        write or os.environ.get("DEMUR_RUN_ALL")
+    ):
         pytest.skip("it ran with this very code")
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
