@@ -11,11 +11,14 @@ import typer
 from demur.cli import progress
 
 
-@pytest.fixture(scope="session", autouse=True)
+_get_command = functools.cache(typer.main.get_command)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def _built_once() -> Iterator[None]:
     """Build the commands once, because that takes longer than to run most of them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        patched.setattr("typer.main.get_command", _get_command)
         yield
 
 

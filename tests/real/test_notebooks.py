@@ -60,6 +60,7 @@ def test_links_lead_to_pages(path: Path) -> None:
 
 @pytest.mark.real
 @pytest.mark.documentation
+@pytest.mark.timeout(900)  # A machine with slow cores may take minutes.
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(
     path: Path, tmp_path: Path, model: BaseChatModel, monkeypatch: pytest.MonkeyPatch
