@@ -12,8 +12,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def lines() -> Iterator[str]:
     """Yield the lines of the announcement."""
-    yield "make test takes 6 minutes on two slow cores: the quick tests, and those of the others that"
-    yield "show best that demur works, on the real local model too. `make test-all` runs all tests."
+    yield "make test takes 6 minutes on two slow cores: the quick tests, and those of the others"
+    yield "that best show that demur works. `make test-all` runs all tests."
     if not any(map(shutil.which, BROWSERS)):
         yield "SKIPPED: the tests marked `browser`. To run them: apt-get install chromium"
     servers = Path("/usr/lib/postgresql").glob("*/bin/initdb")

@@ -10,7 +10,6 @@ import typer
 
 from demur.cli import progress
 
-
 _get_command = functools.cache(typer.main.get_command)
 
 
