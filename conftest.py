@@ -16,8 +16,8 @@ __all__ = ["chroma", "offline", "postgres", "profiles"]
 ROOT = Path(__file__).parent
 SLOW = ("integrations/llama-index", "integrations/ray", "research")
 """The folders whose tests are slow, because collecting them already imports much."""
-LIMITED = ("slow", "smoke", "browser", "real", "documentation", "packaging")
-"""The marks of tests that may take a minute; other tests have the limit of `pyproject.toml`."""
+LIMITS = {"slow": 60, "browser": 60, "documentation": 300, "packaging": 300, "real": 300}
+"""The seconds of tests with a mark; other tests have the limit of `pyproject.toml`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,8 +25,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(ROOT) and _folder(item.path).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
-        if not item.get_closest_marker("timeout") and any(map(item.get_closest_marker, LIMITED)):
-            item.add_marker(pytest.mark.timeout(60))
+        limits = [most for mark, most in LIMITS.items() if item.get_closest_marker(mark)]
+        if limits and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(max(limits)))
         real = item.get_closest_marker("real") and not item.get_closest_marker("packaging")
         if real and item.path.parent.name != "real" and item.path.name != "test_real.py":
             # The Makefile looks for them there, and runs them alone.

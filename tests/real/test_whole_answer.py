@@ -14,8 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from demur import Evaluation
 from demur.evaluators import AnswerRelevance, Evaluator, SelfContradiction
 
-# 24 cases each, on which the figures of the page rest.
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.real
 
 RELEVANT = [
     ("What time does the last tram leave?", "The last tram leaves at ten past midnight."),
