@@ -55,7 +55,7 @@ SUITES = (
     ),
 )
 ALWAYS = re.compile(
-    r"tests/(?!support/|contract/).*|notebooks/.*|\.github/.*|.*\.md|\.ci/landed|.gitignore"
+    r"tests/(?!support/|contract/).*|notebooks/.*|\.github/.*|.*\.md|\.ci/landed|\.gitignore"
 )
 """The files for which there are tests that always run, or none; suites may read them as well."""
 
