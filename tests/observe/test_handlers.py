@@ -200,13 +200,13 @@ def test_what_it_cannot_use_is_refused_by_name(arguments: Any, says: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("mode", "form"),
+    ("mode", "before"),
     [
-        *(("invoke", "function"), ("astream", "bound"), ("abatch", "sequence")),
-        *(("a loop that ends", "function"), ("a loop that ends", "sequence")),
+        *(("invoke", "nothing"), ("abatch", "a step")),
+        *(("a loop that ends", "nothing"), ("a loop that ends", "a step")),
     ],
 )
-def test_an_evaluator_that_is_only_asynchronous(mode: str, form: str) -> None:
+def test_an_evaluator_that_is_only_asynchronous(mode: str, before: str) -> None:
     """Run also in a thread: the handler's own, or one that goes on after its loop has ended."""
 
     async def judge(sample: Sample) -> Evaluation:
@@ -214,9 +214,7 @@ def test_an_evaluator_that_is_only_asynchronous(mode: str, form: str) -> None:
         return echo(sample)
 
     evaluator: Runnable[Any, Any] = RunnableLambda(judge)
-    if form == "bound":
-        evaluator = evaluator.with_config(tags=["x"])
-    if form == "sequence":
+    if before == "a step":
         evaluator = RunnablePassthrough() | evaluator
     handler, records = handler_for(evaluator)
     if mode == "a loop that ends":

@@ -8,7 +8,7 @@ import gc
 import random
 import threading
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from langchain_core.runnables import (
 
 from demur import Evaluation, Sample
 from support.handlers import Library, echo, handler_for, nothing_left, rag, run
-from support.waiting import PATIENCE, until, wait
+from support.waiting import PATIENCE, until
 
 # --- What goes wrong ------------------------------------------------------------------------------
 
@@ -79,52 +79,6 @@ async def test_a_run_that_is_cancelled() -> None:
     await asyncio.to_thread(handler.flush, 30)
     assert nothing_left(handler)
     assert not records.all
-
-
-async def test_an_async_stream_that_is_left() -> None:
-    async def words(_: AsyncIterator[Any]) -> AsyncIterator[str]:
-        for word in ("good ", "b", "c"):
-            yield word
-
-    def not_used(_: Iterator[Any]) -> Iterator[str]:
-        yield ""
-
-    handler, records = handler_for(echo)
-    stream = RunnableGenerator(not_used, words).astream("q", {"callbacks": [handler]})
-    async for chunk in stream:
-        if chunk == "b":
-            break
-    await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
-    await asyncio.to_thread(handler.flush, 30)
-    assert nothing_left(handler)
-    assert not records.all  # LangChain reports this as an error.
-    assert handler.counts.unanswered == 1
-
-
-def test_what_goes_on_after_the_end_is_no_run_of_its_own() -> None:
-    begun, go, late = threading.Event(), threading.Event(), threading.Event()
-
-    def left_behind(config: Any) -> None:
-        def work(_: Any) -> str:
-            begun.set()
-            wait(go)
-            return rag("late").invoke("q", config)
-
-        RunnableLambda(work).invoke("q", config)
-        late.set()
-
-    def answer(_: Any, config: Any) -> str:
-        threading.Thread(target=left_behind, args=(config,)).start()
-        wait(begun)
-        return "good"
-
-    handler, records = handler_for(echo)
-    run("invoke", RunnableLambda(answer), "q", handler)
-    go.set()
-    wait(late)
-    handler.flush(30)
-    assert records.one.answer == "good"
-    assert nothing_left(handler)
 
 
 def test_streams_that_are_never_closed_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:

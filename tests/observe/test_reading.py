@@ -2,68 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.prompt_values import StringPromptValue
-from pydantic import BaseModel
 
 from demur.observe.reading import Readers, read
 
 CALL = {"name": "search", "args": {}, "id": "1"}
 
 
-class Model(BaseModel):
-    question: str
-    answer: str = ""
-
-
-@dataclass
-class Data:
-    question: str
-
-
-class Chat(BaseModel):
-    messages: list[Any]
-
-
 @pytest.mark.parametrize(
-    "input",
+    ("input", "question"),
     [
-        "q",
-        HumanMessage("q"),
-        StringPromptValue(text="q"),
-        {"question": "q"},
-        {"messages": "q"},
-        {"messages": [HumanMessage("q")]},
-        {"messages": [("user", "q")]},
-        {"messages": [{"role": "user", "content": "q"}]},
-        {"messages": [("user", "before"), ("ai", "a"), {"role": "human", "content": "q"}]},
-        [("system", "s"), ("human", "q")],
-        [{"role": "user", "content": [{"type": "text", "text": "q"}]}],
-        Model(question="q"),
-        Data(question="q"),
-        Chat(messages=[("user", "q")]),
+        ("q", "q"),
+        ({"messages": [("user", "before"), ("ai", "a"), {"role": "human", "content": "q"}]}, "q"),
+        (7, None),
+        ({"messages": [7]}, None),
     ],
 )
-def test_the_question_in_whatever_form(input: Any) -> None:
+def test_the_question_is_that_of_this_turn_or_none(input: Any, question: str | None) -> None:
     said = read(input, "good", (), Readers())
     assert said is not None
-    assert (said.question, said.answer, said.error) == ("q", "good", None)
-
-
-@pytest.mark.parametrize(
-    "input",
-    [7, None, {}, {"messages": [7]}, [("user",)], [{"role": "nobody", "content": "x"}], Data, [""]],
-)
-def test_where_there_is_no_question_there_is_none(input: Any) -> None:
-    said = read(input, "good", (), Readers())
-    assert said is not None
-    assert (said.question, said.answer, said.error) == (None, "good", None)
+    assert (said.question, said.answer, said.error) == (question, "good", None)
 
 
 def test_a_question_that_the_reader_does_not_find_is_not_taken_from_elsewhere() -> None:
@@ -108,7 +72,7 @@ def test_an_answer_that_is_structured_is_not_passed_over() -> None:
         AIMessage("", tool_calls=[CALL]),
         ToolMessage("", tool_call_id="1"),
     ]
-    output = {"messages": messages, "structured_response": Model(question="", answer="good")}
+    output = {"messages": messages, "structured_response": SimpleNamespace(answer="good")}
     said = read("q", output, (), Readers())
     assert said is not None
     assert "structured_response" in str(said.error)

@@ -10,7 +10,6 @@ import signal
 import sqlite3
 import textwrap
 import threading
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -276,25 +275,14 @@ def asked(handler: ScoreCallbackHandler, *texts: object) -> None:
         echoing.invoke(str(text), {"callbacks": [handler]})
 
 
-def test_an_evaluator_that_cannot_keep_up_costs_no_memory(held: Held) -> None:
+def test_what_an_evaluator_cannot_keep_up_with_is_dropped(held: Held) -> None:
     records: list[str] = []
-    chain: Runnable[Any, Any] = RunnableLambda(lambda text: f"{text} " * 10_000)
     handler = handler_of(held, sink=lambda record: records.append(record.id), max_queue=20)
-    config: Any = {"callbacks": [handler]}
-    for at in range(100):
-        chain.invoke(str(at), config)
+    asked(handler, *range(20))
     held.begun(4)
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    for at in range(200):
-        chain.invoke(str(at), config)
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    # An answer has at least 20 kB. At most 4 more have come into the queue since `before`.
-    assert (after - before) / 2**20 < 1
+    asked(handler, *range(20, 60))
     counts = handler.counts
-    assert (counts.runs, counts.waiting) == (300, 20)
-    assert counts.runs - counts.dropped == 24
+    assert (counts.runs, counts.waiting, counts.dropped) == (60, 20, 36)
     held.go.set()
     assert handler.flush(60)
     assert len(records) == len({*records}) == 24
@@ -438,30 +426,6 @@ def test_close_lets_those_go_that_wait_for_room(held: Held) -> None:
     chains.join()
     counts = handler.counts
     assert (counts.runs, counts.dropped, counts.waiting) == (10, 10, 0)
-
-
-@pytest.mark.slow
-def test_an_asynchronous_client_of_the_evaluators_own_serves_all_its_answers() -> None:
-    """Use one client for all answers; it belongs to the loop in which it was first used."""
-    import httpx
-
-    with openai_server(["yes"]) as server:
-        client = httpx.AsyncClient(base_url=server.url)
-
-        async def judge(sample: Sample) -> bool:
-            asked = {"model": "m", "messages": [{"role": "user", "content": sample.answer}]}
-            reply = await client.post("chat/completions", json=asked)
-            return bool(reply.raise_for_status())
-
-        async def main() -> None:
-            handler = handler_of(judge, sink=records.append)
-            for at in range(12):
-                await echoing.ainvoke(str(at), {"callbacks": [handler]})
-            assert await asyncio.to_thread(handler.close, 60)
-
-        records: list[Record] = []
-        asyncio.run(main())
-    assert [record.verdict for record in records] == ["passed"] * 12
 
 
 def test_evaluators_run_where_what_they_do_is_nobodys_run() -> None:

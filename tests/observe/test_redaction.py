@@ -395,11 +395,3 @@ def test_a_record_that_no_json_can_be_made_of_is_told_without_its_texts() -> Non
             redaction()(_holding(odd))
         assert "kept back" not in str(told.value)
         assert told.value.__suppress_context__
-
-
-def test_a_record_that_is_not_valid_is_told_without_its_texts() -> None:
-    record = records.scored(answer="a text to be kept back").model_copy(update={"seconds": -1.0})
-    with pytest.raises(DemurError, match=f"run {record.id} could not be redacted.*seconds") as told:
-        redaction("remove")(record)
-    assert "kept back" not in str(told.value)
-    assert told.value.__suppress_context__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import tempfile
 import threading
 from collections.abc import Callable
@@ -19,8 +18,6 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from demur import DemurError, ScoreCallbackHandler
 from demur.observe import JSONLSink, Record, RunCounts, Sink, SQLSink
 from support.handlers import echo
-from support.processes import end, forked
-from support.waiting import wait
 
 SECRET = "sk-secret"
 ANSWER = "The Danube is good, and 2,850 kilometres long."
@@ -286,46 +283,6 @@ def test_what_no_file_takes_either_is_lost_and_counted(
     (line,) = said()
     assert line.startswith("ERROR records are lost: ")
     assert "No space left on device" in line
-
-
-def test_what_fails_at_the_end_is_logged(said: Callable[[], list[str]]) -> None:
-    class Ends(Moody):
-        def flush(self) -> None:
-            raise OSError("away")
-
-        def close(self) -> None:
-            raise ValueError("away")
-
-    handler = handler_of(Ends())
-    answered(handler, "1")
-    assert handler.close(30)
-    flushed, closed = said()
-    assert "Ends failed to flush: OSError" in flushed
-    assert "Ends failed to close: ValueError" in closed
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on Windows")
-def test_a_forked_process_is_stopped_by_no_sink_of_its_parents(tmp_path: Path) -> None:
-    path, go, inside = tmp_path / "scores.jsonl", threading.Event(), threading.Event()
-    parent = os.getpid()
-
-    class Slow(JSONLSink):
-        def write(self, record: Record) -> None:
-            if os.getpid() == parent:
-                inside.set()
-                go.wait()
-            super().write(record)
-
-    handler = handler_of(Slow(path))
-    chain: Runnable[Any, Any] = RunnableLambda(lambda question: ANSWER)
-    chain.invoke("parent's", {"callbacks": [handler]})
-    wait(inside)
-    try:
-        end(forked(lambda: answered(handler, "child's")))
-    finally:
-        go.set()
-    assert handler.flush(30)
-    assert asked(path) == ["child's", "parent's"]
 
 
 # --- What is logged ------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import datetime, timezone
 from typing import Any
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from demur.observe import Record
-from demur.observe.writing import _plain
 from support import records
 
 _any_text = st.text(st.characters(exclude_categories=()))  # This includes lone surrogates.
@@ -32,12 +30,6 @@ def test_any_text_is_one_line_that_reads_back(answer: str, key: str) -> None:
     clean = "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in answer)
     assert read.answer == clean
     assert list(read.metadata.values()) == [clean]
-
-
-def test_what_pydantic_writes_and_what_is_written_in_its_place_read_the_same() -> None:
-    for record in records.several(20):
-        in_its_place = json.dumps(_plain(record.model_dump()))
-        assert Record.model_validate_json(in_its_place) == record
 
 
 def test_what_json_does_not_have_becomes_a_string_or_null() -> None:

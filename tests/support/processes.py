@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import traceback
 from collections.abc import Callable
@@ -70,47 +69,6 @@ def together(count: int, work: Callable[[int], object]) -> None:
     os.close(tell)
     os.close(told)
     end(*children)
-
-
-def killed_at_random(
-    make: Callable[[], Callable[[Record], None]], rounds: int, seed: int
-) -> list[str]:
-    """Write records in two processes and kill both, for a number of rounds.
-
-    Both write for ever, and are killed after a number of records, in whatever they do then.
-
-    Args:
-        make: A function that makes the writer of a process.
-        rounds: The number of rounds.
-        seed: The seed of the numbers of records.
-
-    Returns:
-        The ids of the records that a process had reported as written: at least one a round.
-    """
-    draw, told = random.Random(seed), b""
-    for _ in range(rounds):
-        out, into = os.pipe()
-        most = told.count(b"\n") + draw.randint(1, 30)
-
-        def write_for_ever(into: int = into) -> None:
-            draw.seed(os.getpid())
-            write = make()
-            while True:
-                record = records.scored(answer="x" * draw.choice((10, 1_000, 100_000)))
-                write(record)
-                os.write(into, record.id.encode() + b"\n")
-
-        children = [forked(write_for_ever) for _ in range(2)]
-        os.close(into)
-        while told.count(b"\n") < most and (read := os.read(out, 1 << 16)):
-            told += read
-        for child in children:
-            os.kill(child, signal.SIGKILL)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        while read := os.read(out, 1 << 16):
-            told += read
-        os.close(out)
-    return told.decode().split()
 
 
 def written_until_full(write: Callable[[Record], None], size: int) -> tuple[list[str], str]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from demur.observe.log import Damaged, answered, open_log
+from demur.observe.log import answered, open_log
 from support.logs import RUNS, judgements
-from support.records import ANSWER, found, jsonl, nothing_to_check, scored, undetermined
+from support.records import found, jsonl, nothing_to_check, scored, undetermined
 
 
 def _answered(path: Path, *runs: Any, **options: Any) -> list[Any]:
@@ -60,14 +60,6 @@ def test_the_label_in_the_metadata(
     assert _answered(tmp_path, run)[0].hallucinated is label
     assert _answered(tmp_path, run, labels={"another": True})[0].hallucinated is label
     assert _answered(tmp_path, run, labels={run.id: True})[0].hallucinated is True
-
-
-def test_a_damaged_record_is_told(tmp_path: Path) -> None:
-    with open_log(jsonl(tmp_path / "log.jsonl", [scored(at=1), scored(at=2)])) as log:
-        log.connection.exec_driver_sql("update records set record = '{}' where rowid = 1")
-        first, second = answered(log)
-    assert isinstance(first, Damaged)
-    assert second.record.answer == ANSWER
 
 
 def test_namesakes_are_told_from_sentences(tmp_path: Path) -> None:

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from demur.observe import Record, SQLSink
-from demur.observe.log import Damaged, LogError, open_log, records, summarise
+from demur.observe.log import Damaged, LogError, open_log, records
 from support.logs import FORMS, Where, written
 from support.records import found, hostile, jsonl, refuted, scored, several, sqlite
 
@@ -38,12 +36,6 @@ def test_all_forms_hold_the_same_whole_records(form: str, tmp_path: Path, reques
     assert _held(written(form, tmp_path, RUNS, request)) == _sorted(RUNS)
 
 
-def test_any_name_will_do(tmp_path: Path) -> None:
-    path = tmp_path / "a b?mode=ro#%41é;'.sqlite"
-    assert _held(sqlite(path, RUNS)) == _sorted(RUNS)
-    assert [one for one in tmp_path.iterdir() if one.suffix == ".sqlite"] == [path]
-
-
 def test_of_one_id_the_later_record_counts_also_in_lines(tmp_path: Path) -> None:
     first = scored(found())
     later = first.model_copy(update={"attempts": scored(refuted()).attempts})
@@ -66,28 +58,6 @@ def test_damaged_lines_are_left_out_and_told_by_their_numbers(tmp_path: Path) ->
         assert [one.place for one in log.damaged] == ["line 2", "line 4", "line 6"]
         assert "JSON" in log.damaged[0].why
         assert "id" in log.damaged[1].why
-
-
-@given(st.data())
-def test_whatever_is_cut_off_all_whole_lines_are_there(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    runs = [scored(at=at) for at in range(3)]
-    path = jsonl(tmp_path_factory.mktemp("cut") / "a.jsonl", runs)
-    whole = path.read_bytes()
-    size = data.draw(st.integers(0, len(whole)))
-    path.write_bytes(whole[:size])
-    ends = [len(one.as_json().encode()) for one in runs]
-    expected = sum(size >= sum(ends[: at + 1]) + at for at in range(3))
-    whole_lines = sum(size > sum(ends[: at + 1]) + at for at in range(3))
-    torn = size - sum(ends[:expected]) - whole_lines > 0
-    if torn and not expected:
-        with pytest.raises(LogError, match="is not a log: line 1"):
-            open_log(path)
-        return
-    with open_log(path) as log:
-        assert [*records(log)] == runs[:expected]
-        assert [one.place for one in log.damaged] == [f"line {expected + 1}"] * torn
 
 
 # -- files that are not logs -----------------------------------------------------------------------
@@ -134,15 +104,6 @@ def test_other_databases_are_refused(tmp_path: Path, pragmas: str, said: str) ->
     database.close()
     with pytest.raises(LogError, match=said):
         open_log(path)
-
-
-def test_a_damaged_database_is_told(tmp_path: Path) -> None:
-    path = sqlite(tmp_path / "a.sqlite", several(60))
-    content = bytearray(path.read_bytes())
-    content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
-    path.write_bytes(content)
-    with pytest.raises(LogError, match=r"recover"):
-        _held(path)
 
 
 def test_what_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None:
@@ -207,17 +168,3 @@ def test_a_database_where_sqlite_may_make_no_files_is_read(tmp_path: Path) -> No
         left.unlink()
     (tmp_path / "a.sqlite-shm").mkdir()  # This has the effect of a folder that is not writable.
     assert _held(path) == _sorted(RUNS)
-
-
-def test_a_damaged_record_is_left_out_and_told_and_counts_in_a_summary(tmp_path: Path) -> None:
-    path = sqlite(tmp_path / "a.sqlite", RUNS)
-    with sqlite3.connect(path) as database:
-        database.execute("update records set record = 'x' where id = ?", (RUNS[0].id,))
-        database.execute("delete from records where id = ?", (RUNS[1].id,))
-    database.close()
-    with open_log(path) as log:
-        assert summarise(log).runs == len(RUNS)
-        held = [*records(log)]
-    damaged = [one.place for one in held if isinstance(one, Damaged)]
-    assert sorted(damaged) == sorted(f"run {run.id}" for run in RUNS[:2])
-    assert len(held) == len(RUNS)

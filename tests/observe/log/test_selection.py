@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.observe import Record
-from demur.observe.log import EVERY, Filters, Log, LogError, find, open_log, records, worst
+from demur.observe.log import Filters, Log, LogError, find, open_log, records, worst
 from support.logs import RUNS, is_of, judgements, matches, some_filters
-from support.records import ANSWER, found, guarded, jsonl, refuted, scored, sqlite, undetermined
+from support.records import ANSWER, scored, sqlite
 
 # -- the runs --------------------------------------------------------------------------------------
 
@@ -67,19 +67,6 @@ def test_the_worst_are_those_that_failed_and_then_the_lowest_scores(
     expected = sorted(rank for rank in ranks.values() if rank is not None)[:most]
     assert [ranks[run.id] for run in told] == expected
     assert len({run.id for run in told}) == len(told)
-
-
-def test_the_worst_are_told_by_what_the_chain_answered_first(tmp_path: Path) -> None:
-    recovered, passed = guarded(refuted(), found()), scored(at=1)
-    with open_log(jsonl(tmp_path / "a.jsonl", [passed, recovered])) as log:
-        assert [*worst(log, EVERY, 5)] == [recovered, passed]
-
-
-def test_a_failure_without_a_score_is_worse_than_any_that_passed(tmp_path: Path) -> None:
-    bare, low = scored(found(score=None, passed=False)), scored(refuted(score=0.2), at=1)
-    fine, nothing = scored(found(), at=2), scored(undetermined(), at=3)
-    with open_log(jsonl(tmp_path / "a.jsonl", [nothing, fine, bare, low])) as log:
-        assert [*worst(log, EVERY, 5)] == [low, bare, fine]
 
 
 # -- one run ---------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from support.records import (
     JUDGING,
     found,
     guarded,
-    jsonl,
     nothing_to_check,
     refuted,
     scored,
@@ -100,17 +99,3 @@ def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> 
     assert group.judged == 25
     assert group.mean == pytest.approx((7 * 1.0 + 3 * 0.25 + 6 * 1.0) / 16)
     assert group.usage.calls == JUDGING.calls * 28
-
-
-def test_days_are_utc(tmp_path: Path) -> None:
-    late = scored(at=14 * 3600 - 1)
-    with open_log(jsonl(tmp_path / "a.jsonl", [late, scored(at=14 * 3600)])) as log:
-        assert [one.day for one in summarise(log, by=["day"]).groups] == [
-            "2026-11-20",
-            "2026-11-21",
-        ]
-
-
-def test_what_is_not_known_to_be_told_apart_is_refused(log: Log) -> None:
-    with pytest.raises(ValueError, match="expected some of evaluator, model, day, got 'week'"):
-        summarise(log, by=["model", "week"])  # type: ignore[list-item]  # wrong

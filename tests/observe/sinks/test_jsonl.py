@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from demur.errors import DemurError
 from demur.observe import JSONLSink, Record, SQLSink
 from support import records
-from support.processes import end, forked, killed_at_random, together, written_until_full
+from support.processes import end, forked, together, written_until_full
 from support.waiting import wait
 
 posix = pytest.mark.skipif(os.name == "nt", reason="no such locks, modes and forks on Windows")
@@ -156,19 +156,3 @@ def test_processes_lose_nothing_and_break_no_line(path: Path) -> None:
 
     together(6, write)
     assert sorted(ids(path)) == sorted(record.id for record in written)
-
-
-@posix
-@pytest.mark.slow
-def test_what_was_written_outlives_kills(path: Path) -> None:
-    told = killed_at_random(lambda: JSONLSink(path).write, rounds=3, seed=8)
-    lines = path.read_bytes().split(b"\n")
-    found, torn = set(), 0
-    for line in lines:
-        try:
-            found.add(Record.model_validate_json(line).id)
-        except ValueError:
-            torn += line != b""
-    assert len(told) >= 3
-    assert set(told) <= found
-    assert torn <= 3 * 2

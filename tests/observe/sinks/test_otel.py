@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from demur import Evaluation, Sample, ScoreCallbackHandler
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import MissingExtraError
 from demur.observe import OpenTelemetrySink, Record
 from demur.observe.spans import current_span_ids
 from support import records
@@ -191,27 +191,6 @@ def test_metrics_add_up_and_hold_no_text_and_no_id(pipeline: Pipeline) -> None:
     }
 
 
-def test_scores_from_0_on_have_buckets_of_a_tenth(pipeline: Pipeline) -> None:
-    scores = (-7.0, -0.34, -0.35, 0.0, 0.25, 1.0, 1.5)
-    pipeline.sent(*(records.scored(records.found(score=score)) for score in scores))
-    assert _filled(pipeline, "demur.evaluation.score") == {
-        (float("-inf"), 0.0): 1,
-        (0.2, 0.3): 1,
-        (0.9, 1.0): 1,
-        (1.0, 2.0): 1,
-    }
-    events = map(attributes_of, pipeline.receiver.logs())
-    values = [event["gen_ai.evaluation.score.value"] for event in events]
-    assert sorted(values) == sorted(scores)  # The events also have the scores below 0.
-
-
-def _filled(pipeline: Pipeline, name: str) -> dict[tuple[float, float], int]:
-    [point] = pipeline.points(name).values()
-    bounds = [float("-inf"), *point.explicit_bounds, float("inf")]
-    buckets = zip(bounds[:-1], bounds[1:], point.bucket_counts, strict=True)
-    return {(low, high): count for low, high, count in buckets if count}
-
-
 def test_close_leaves_the_providers_open(pipeline: Pipeline) -> None:
     sink = pipeline.sink()
     sink.write(records.scored())
@@ -220,16 +199,6 @@ def test_close_leaves_the_providers_open(pipeline: Pipeline) -> None:
     sink.write(records.scored())
     sink.flush()
     assert len(pipeline.receiver.logs()) == 2
-
-
-def test_a_flush_that_took_too_long_is_told(pipeline: Pipeline) -> None:
-    class Slow(LoggerProvider):
-        def force_flush(self, timeout_millis: int = 30_000) -> bool:
-            return False
-
-    sink = OpenTelemetrySink(logger_provider=Slow(), meter_provider=pipeline.metrics)
-    with pytest.raises(DemurError, match="within 10 seconds"):
-        sink.flush()
 
 
 def test_without_opentelemetry_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,8 +19,7 @@ from demur.observe import Record, SQLSink
 from demur.observe.log import LogError, open_log, records
 from support.handlers import echo
 from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer
-from support.processes import told
-from support.records import found, jsonl, scored, several
+from support.records import found, jsonl, scored
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
@@ -251,24 +249,3 @@ def test_an_error_tells_no_text_of_a_record(url: str, postgres: PostgresServer) 
         assert text not in str(error.value)
     sink.write(scored(answer="Fine.", id="1"))
     assert held(url) == ["1"]
-
-
-def test_a_process_that_is_forked_leaves_its_parents_connections(url: str) -> None:
-    sink = SQLSink(url)
-    some = several(20)
-    for one in some[:10]:
-        sink.write(one)
-    for part in (some[10:15], some[15:]):
-
-        def work(part: list[Record] = part) -> str:
-            import gc
-
-            sink.write_all(part)
-            gc.collect()
-            sink.close()
-            return str(os.getpid())
-
-        assert told(work)
-        sink.write(scored())  # This uses the connection that the parent had before.
-    assert {one.id for one in some} <= set(held(url))
-    assert len(held(url)) == 22

@@ -22,7 +22,7 @@ from demur.schema import Failure, Finding
 from support.logs import Where, in_column
 from support.pages import DOCS, fences
 from support.postgres_server import PostgresServer
-from support.processes import end, forked, killed_at_random, together
+from support.processes import end, forked, together
 from support.records import HOSTILE, attempt, found, guarded, hostile, refuted, run, scored, several
 from support.waiting import until
 
@@ -222,27 +222,6 @@ def test_processes_and_threads_that_open_a_new_log_at_once_lose_nothing(database
 
 @posix
 @pytest.mark.slow
-def test_of_the_same_record_written_at_once_one_stays_whole(database: Database) -> None:
-    SQLSink(database.where)
-
-    def write(number: int) -> None:
-        sink = SQLSink(database.where)
-        for at in range(15):
-            names = [f"{number}-{place}" for place in range(3)]
-            sink.write(scored(*map(refuted, names), id=f"{at}", name=str(number)))
-
-    together(4, write)
-    assert database.ids() == sorted(str(at) for at in range(15))
-    asked = (
-        "select r.id from runs r join evaluations e on e.run = r.id "
-        "where substr(e.evaluator, 1, 1) <> r.name"
-    )
-    assert database.ask(asked) == []
-    assert database.ask("select count(*) from claims") == [(15 * 9,)]
-
-
-@posix
-@pytest.mark.slow
 def test_a_forked_process_writes_beside_its_parent(database: Database) -> None:
     """Fork while threads write for ever: a child does not take over what a thread has begun."""
     sink, stop = SQLSink(database.where), threading.Event()
@@ -265,14 +244,6 @@ def test_a_forked_process_writes_beside_its_parent(database: Database) -> None:
             one.result()
     sink.write(scored(id="after"))
     assert database.ids() == sorted([*ids_of([*parts[0], *parts[1]]), *written, "after"])
-
-
-@posix
-@pytest.mark.slow
-def test_what_was_written_outlives_kills(database: Database) -> None:
-    told = killed_at_random(lambda: SQLSink(database.where).write, rounds=3, seed=8)
-    assert len(told) >= 3  # Each round waits for its first record.
-    assert set(told) <= set(database.ids())
 
 
 @pytest.mark.parametrize("url", ["mysql://me:hush@host/db", "sqlite:///a.db", "HTTP://x/y"])
