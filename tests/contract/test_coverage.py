@@ -34,14 +34,8 @@ def made(member: Member) -> Any:
     return member.make()
 
 
-def _judges_claims(made: Any) -> None:
-    if not made.claim_level:
-        pytest.skip("it judges answers as a whole")
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_sentence_that_nobody_nominates_is_checked(member: Member, made: Any, way: str) -> None:
-    _judges_claims(made)
     given: Sample = member.give(2)
     found: Evaluation = called(made, way, given.model_copy(update={"answer": ANSWER}), Heard())
     assert found.passed is False
@@ -52,7 +46,6 @@ def test_a_sentence_that_nobody_nominates_is_checked(member: Member, made: Any, 
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "streaming"), [("astream", "sentence"), ("stream", "buffer")])
 def test_no_guard_lets_it_out(made: Any, way: str, streaming: Any) -> None:
-    _judges_claims(made)
     heard = Heard()
     contexts = [Document("A list of items")]
     guard = Guard(

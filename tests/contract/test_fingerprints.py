@@ -14,8 +14,8 @@ import pytest
 
 from contract.evaluators import EVALUATORS, _Beginning, refchecker
 from contract.member import Member
-from demur import FEWL, Cascade, DemurError, Evaluation, RefChecker, ReverseValidation, Threshold
-from demur.evaluators import AllFalse, CitationSupport, Evaluator, LMvsLM, SelfCheck, ZeroShot
+from demur import FEWL, Cascade, Evaluation, RefChecker, ReverseValidation, Threshold
+from demur.evaluators import AllFalse, CitationSupport, Evaluator, SelfCheck, ZeroShot
 from demur.runtime import CallPolicy
 from support import facts
 from support.fakes import ScriptedModel
@@ -78,12 +78,6 @@ def _changed(made: Any, what: str) -> Evaluator | None:
     return made.model_copy(update=update)
 
 
-def test_they_are_texts_that_say_something(made: Any) -> None:
-    told = made.fingerprints
-    assert told
-    assert all(isinstance(text, str) and text for pair in told.items() for text in pair)
-
-
 def test_they_stay_the_same_in_copies(member: Member, made: Any) -> None:
     for copied in (
         member.make(),
@@ -93,6 +87,9 @@ def test_they_stay_the_same_in_copies(member: Member, made: Any) -> None:
         made.model_copy(),
     ):
         assert copied.fingerprints == made.fingerprints
+    told = made.fingerprints
+    assert told
+    assert all(isinstance(text, str) and text for pair in told.items() for text in pair)
 
 
 @pytest.mark.parametrize("what", ["model", "prompts", "similarity"])
@@ -124,29 +121,6 @@ async def test_every_evaluation_carries_them(member: Member, made: Any) -> None:
     for one in found:
         assert one.fingerprints == made.fingerprints
         assert Evaluation.model_validate_json(one.model_dump_json()) == one
-
-
-def test_a_copy_with_other_parts_tells_of_those(member: Member, made: Any) -> None:
-    before = made.invoke(member.give(3)).fingerprints
-    other = _changed(made, "prompts")
-    if other is not None:
-        after = other.invoke(EMPTY).fingerprints
-        assert after == other.fingerprints != before
-
-
-def test_evaluations_do_not_share_them(made: Any) -> None:
-    first = made.invoke(EMPTY)
-    first.fingerprints["model"] = "spoiled"
-    made.fingerprints["model"] = "spoiled"
-    assert made.invoke(EMPTY).fingerprints == made.fingerprints
-    assert "spoiled" not in made.fingerprints.values()
-
-
-def test_a_call_leaves_an_evaluator_equal_to_one_that_was_not_asked() -> None:
-    model = ScriptedModel(script=facts.judge)
-    used, unused = RefChecker(model), RefChecker(model)
-    used.invoke(EMPTY)
-    assert used == unused
 
 
 # --- Thresholds -----------------------------------------------------------------------------------
@@ -240,32 +214,6 @@ def test_a_threshold_is_taken_from_its_file(
     for each in (bound, pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
         found = each.invoke(facts.sample(2))
         assert found.passed is (found.score >= 0.25)
-
-
-@pytest.mark.parametrize("class_", TAKE)
-def test_a_file_of_another_threshold_is_refused_like_it(
-    class_: type[Evaluator], tmp_path: Path
-) -> None:
-    chosen(0.25, {"evaluator": "another"}).save(tmp_path / "it.json")
-    with pytest.raises(ValueError, match="chosen from other scores"):
-        _of(class_).model_copy(update={"threshold": str(tmp_path / "it.json")})
-
-
-@pytest.mark.parametrize("name", ["missing.json", "0,5", "none.json"])
-def test_a_file_that_holds_no_threshold_is_an_error_that_says_so(name: str, tmp_path: Path) -> None:
-    (tmp_path / "none.json").write_text('{"value": 0.5}')
-    said = r"threshold: .*(cannot read|holds no threshold).*Give a number, a Threshold, or the file"
-    with pytest.raises(DemurError, match=said) as caught:
-        _of(RefChecker).model_copy(update={"threshold": str(tmp_path / name)})
-    assert name in str(caught.value)
-
-
-def test_those_that_decide_by_themselves_take_none() -> None:
-    model = ScriptedModel(script=facts.judge)
-    makers: list[Callable[..., Any]] = [ZeroShot, LMvsLM]
-    for make in makers:
-        with pytest.raises(TypeError, match="threshold"):
-            make(model, threshold=chosen(0.5, make(model).fingerprints))
 
 
 def test_a_cascade_tells_of_each_stage() -> None:

@@ -143,14 +143,18 @@ class _Runs:
 
     def check(self, member: Member) -> None:
         """Check that the runs are one tree, have ended, and carry the caller's configuration."""
-        roots = [run for run, parent in self.parents.items() if parent is None]
-        assert len(roots) == 1
+        (root,) = (run for run, parent in self.parents.items() if parent is None)
         assert all(parent in self.kinds for parent in self.parents.values() if parent)
         assert sorted(self.ended) == sorted(self.kinds), "each run ends once"
         assert {"chain", *(["model"] if member.asks else [])} <= set(self.kinds.values())
         for run, kind in self.kinds.items():
             assert "mine" in self.tags[run], kind
             assert self.metadata[run]["tenant"] == 7
+            if kind == "model":  # LangGraph would stream tokens that nobody has checked.
+                assert "nostream" in self.tags[run]
+            if kind == "model" and member in EVALUATORS:
+                assert "demur:judge" in self.tags[run]
+                assert self.parents[run] == root
 
 
 class _Handler(BaseCallbackHandler):
@@ -172,31 +176,12 @@ class _Handler(BaseCallbackHandler):
     on_chain_end = on_llm_end = on_retriever_end = on_end
 
 
-class _AsyncHandler(AsyncCallbackHandler):
-    def __init__(self) -> None:
-        self.runs = _Runs()
-
-    async def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        self.runs.start("chain", **kwargs)
-
-    async def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
-        self.runs.start("model", **kwargs)
-
-    async def on_retriever_start(self, serialized: Any, query: Any, **kwargs: Any) -> None:
-        self.runs.start("retriever", **kwargs)
-
-    async def on_end(self, ended: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self.runs.ended.append(run_id)
-
-    on_chain_end = on_llm_end = on_retriever_end = on_end
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("handler", "mode"), [(_Handler, "async"), (_AsyncHandler, "sync")])
+@pytest.mark.parametrize("mode", ["async", "sync"])
 async def test_children_have_their_parents_and_the_caller_s_config(
-    member: Member, made: Any, mode: str, handler: type[_Handler] | type[_AsyncHandler]
+    member: Member, made: Any, mode: str
 ) -> None:
-    mine = handler()
+    mine = _Handler()
     config: Any = {"callbacks": [mine], "tags": ["mine"], "metadata": {"tenant": 7}}
     before = {key: copy.copy(value) for key, value in config.items()}
     if mode == "sync":
@@ -227,25 +212,6 @@ async def test_async_calls_stay_in_their_event_loop(member: Member, made: Any) -
     assert set(loops.found) == {asyncio.get_running_loop()}
 
 
-def test_no_token_is_streamed_from_within(member: Member, made: Any) -> None:
-    mine = _Handler()
-    made.invoke(member.give(3), {"callbacks": [mine]})
-    for run, kind in mine.runs.kinds.items():
-        if kind == "model":  # LangGraph would stream tokens that nobody has checked.
-            assert "nostream" in mine.runs.tags[run]
-
-
-@pytest.mark.parametrize("member", EVALUATORS, ids=lambda member: member.name)
-def test_calls_that_judge_are_marked(member: Member) -> None:
-    mine = _Handler()
-    member.make().invoke(member.give(3), {"callbacks": [mine]})
-    (root,) = (run for run, parent in mine.runs.parents.items() if parent is None)
-    for run, kind in mine.runs.kinds.items():
-        if kind == "model":
-            assert "demur:judge" in mine.runs.tags[run]
-            assert mine.runs.parents[run] == root
-
-
 @pytest.mark.slow
 def test_runs_of_a_batch_are_apart(member: Member, made: Any) -> None:
     handlers = [_Handler() for _ in range(4)]
@@ -257,23 +223,6 @@ def test_runs_of_a_batch_are_apart(member: Member, made: Any) -> None:
         mine.runs.check(member)
     runs = [run for mine in handlers for run in mine.runs.kinds]
     assert len(set(runs)) == len(runs)
-
-
-async def test_events_make_one_tree(member: Member, made: Any) -> None:
-    known: dict[str, str] = {}
-    ended = []
-    last: dict[str, Any] = {}
-    async for event in made.astream_events(member.give(3), version="v2"):
-        assert set(event["parent_ids"]) <= set(known)
-        if event["event"].endswith("_start"):
-            known[event["run_id"]] = event["name"]
-        elif event["event"].endswith("_end"):
-            ended.append(event["run_id"])
-            last = event
-        assert event["run_id"] in known
-    assert sorted(ended) == sorted(known)
-    assert last["parent_ids"] == []
-    assert member.good(3, last["data"]["output"])
 
 
 # --- As a part of something -------------------------------------------------------------------
@@ -303,21 +252,11 @@ async def test_it_composes_like_any_runnable(member: Member, made: Any) -> None:
 
 
 def test_it_says_what_it_takes_and_gives(member: Member, made: Any) -> None:
-    assert made.get_name(name="mine") == "mine"
-    assert made.get_name("Input") == f"{made.get_name()}Input"
-    assert made.InputType is not None
-    assert made.OutputType is not None
     assert made.get_input_jsonschema()
     assert made.get_output_jsonschema()
     assert made.config_specs == []
     graph = (RunnableLambda(member.give) | made).get_graph()
     assert len(graph.nodes) >= 3
-
-
-@pytest.mark.slow
-async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any) -> None:
-    assert member.good(3, made.invoke(member.give(3)))
-    assert all_good(member, made.batch(given(member, 3)))
 
 
 # --- Copies -----------------------------------------------------------------------------------

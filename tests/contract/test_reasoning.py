@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 
 from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
-from demur import Evaluation, Guard, RefChecker, Sample
+from demur import Evaluation, Guard, Sample
 from demur.exemplars import PairwiseJudge
 from demur.guard import Repair
 from support import facts
@@ -74,49 +74,29 @@ def test_reasoning_that_does_not_end_decides_nothing(
     assert not [claim for claim in found.claims if claim.label]
 
 
-@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
-def test_its_first_token_is_no_label(
-    think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
+def test_its_first_token_is_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "judge", thinking(facts.judge, WAYS["block"]))
     found = refchecker("logprobs").invoke(facts.sample(2))
     assert found.undetermined
     assert {claim.label for claim in found.claims} == {None}
     assert all("checker='joint'" in str(claim.error) for claim in found.claims)
 
 
-@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
 def test_a_cascade_asks_its_next_stage_in_place_of_the_first_token(
-    think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (member,) = (one for one in EVALUATORS if one.name == "cascade")
-    monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
+    monkeypatch.setattr(facts, "judge", thinking(facts.judge, WAYS["block"]))
     for number in (1, 2):
         assert facts.grade(number, member.make().invoke(member.give(number))) == "right"
 
 
-@pytest.mark.parametrize("claims", ["triplets", "statements", "sentences"])
-def test_claims_are_read_as_without_it(claims: Any) -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-        if stage == "extraction" and claims == "statements":
-            return "\n".join(f"{at + 1}. {text}" for at, (text, _) in enumerate(facts.expected(2)))
-        return facts.judge(stage, messages)
-
-    def checker(script: Script) -> RefChecker:
-        return RefChecker(ScriptedModel(script=script), claims=claims, checker="joint")
-
-    found = checker(thinking(script, WAYS["block"])).invoke(facts.sample(2))
-    assert found.claims == checker(script).invoke(facts.sample(2)).claims
-    assert facts.grade(2, found) == "right"
-
-
-@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
-def test_a_judge_chooses_the_same(think: Callable[[str], str]) -> None:
+def test_a_judge_chooses_the_same() -> None:
     def choose(stage: str, messages: Sequence[BaseMessage]) -> str:
         shown = str(messages[-1].content)
         return "A" if shown.index("Right.") < shown.index("Wrong.") else "B"
 
-    judge = PairwiseJudge(ScriptedModel(script=thinking(choose, think)))
+    judge = PairwiseJudge(ScriptedModel(script=thinking(choose, WAYS["block"])))
     pair = {"question": "Which?", "first": "Right.", "second": "Wrong."}
     verdict = judge.invoke(pair)
     assert (verdict.winner, verdict.choices) == ("first", ("A", "B"))
@@ -136,9 +116,8 @@ def _repaired(said: str) -> tuple[Any, list[str]]:
     return guard.invoke("Which?"), judged
 
 
-@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
-def test_a_repaired_answer_holds_no_reasoning(think: Callable[[str], str]) -> None:
-    output, judged = _repaired(think("It is right."))
+def test_a_repaired_answer_holds_no_reasoning() -> None:
+    output, judged = _repaired(WAYS["block"]("It is right."))
     assert output == "It is right."
     assert judged == ["It is wrong.", "It is right."]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
@@ -18,14 +15,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableGenerator, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnablePassthrough
 
-from demur import Annotate, Guard, RefChecker
-from demur.runtime import CallPolicy, current_scope
-from support.openai_server import Answer, OpenAIServer, openai_server
+from demur import Guard, RefChecker
+from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
 from support.streams import Client
-from support.waiting import NEVER, auntil, await_, wait
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
@@ -123,25 +118,6 @@ def test_a_wrong_sentence_is_not_seen_and_is_corrected(
     assert MARK not in client.received
 
 
-def test_what_was_spent_is_counted(retriever: BaseRetriever) -> None:
-    """Check the counts with a best effort, which runs to its end, so that its usage is complete."""
-    ended: list[Any] = []
-
-    class Told(Client):
-        def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-            super().on_custom_event(name, data, **kwargs)
-            ended.extend([data] if name == "demur.outcome" else [])
-
-    with openai_server(application(WRONG)) as server:
-        guard = guarded(server, _text(server.model(), retriever), on_fail=Annotate())
-        client = Told().read(guard, GIVEN)
-        assert client.text.startswith(f"{WRONG}\n\n")
-        assert [one["outcome"] for one in ended] == ["best_effort"]
-        # The chain makes one request, and each sentence two: extraction and check.
-        assert len(server.requests) == 1 + 2 * 3
-    assert current_scope() is None
-
-
 # --- langgraph -----------------------------------------------------------------------------------
 
 
@@ -157,8 +133,7 @@ def _streamed(node: Callable[[Any], Any]) -> list[BaseMessage]:
     return [message for message, _ in compiled.stream(given, stream_mode="messages")]
 
 
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("way", ["invoke", "stream"])
+@pytest.mark.parametrize(("way", "streaming"), [("invoke", "buffer"), ("stream", "sentence")])
 def test_langgraph_streams_no_token_of_what_was_not_accepted(
     way: str, streaming: str, retriever: BaseRetriever
 ) -> None:
@@ -188,81 +163,3 @@ def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> N
         messages = _streamed(node)
     assert len(messages) > 3
     assert any(MARK in str(message.text) for message in messages[:-1])
-
-
-# --- No slot stays taken -------------------------------------------------------------------------
-
-
-@dataclass
-class SlowJudge:
-    """Represent a server that never replies to the check of the second sentence."""
-
-    server: OpenAIServer
-    asked: threading.Event
-    """The event that is set when the second sentence is to be checked."""
-    written: threading.Event
-    """The event that a test sets when the chain has ended.
-
-    The first sentence's verdict waits for it: otherwise, a reader that has this sentence and reads
-    no further would keep the second check from starting.
-    """
-
-    def chain(self, retriever: BaseRetriever) -> Runnable[Any, Any]:
-        async def to_the_end(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
-            async for chunk in chunks:
-                yield chunk
-            self.written.set()
-
-        return _text(self.server.model(), retriever) | RunnableGenerator(to_the_end)
-
-
-@pytest.fixture
-def slow_judge() -> Iterator[SlowJudge]:
-    asked, written = threading.Event(), threading.Event()
-    answer = application(RIGHT)
-
-    def script(request: dict[str, Any], number: int) -> Answer:
-        claims = request["messages"][-1]["content"].partition("<claims-")[2]
-        # Only the check hangs: the extraction may take the slot before the first sentence's check.
-        if "1911" in claims:
-            asked.set()
-            return Answer(held=NEVER)
-        if claims:
-            wait(written)
-        return Answer(answer(request, number))
-
-    with openai_server(script) as server:
-        yield SlowJudge(server, asked, written)
-
-
-@pytest.mark.parametrize("leave", ["aclose", "cancel", "timeout"])
-async def test_a_reader_that_leaves_frees_the_slots(
-    leave: str, slow_judge: SlowJudge, retriever: BaseRetriever
-) -> None:
-    asked, policy = slow_judge.asked, CallPolicy(max_concurrency=1)
-    checker = RefChecker(slow_judge.server.model(), checker="joint", call_policy=policy)
-    guard = Guard(slow_judge.chain(retriever), checker, streaming="sentence")
-    before = asyncio.all_tasks()
-
-    async def read() -> None:
-        stream = guard.astream(GIVEN)
-        async for _ in stream:
-            if leave == "aclose":
-                await await_(asked)
-                await stream.aclose()  # type: ignore[attr-defined]  # a generator
-
-    reading = asyncio.ensure_future(read())
-    await await_(asked)
-    if leave == "cancel":
-        reading.cancel()
-    elif leave == "timeout":
-        reading = asyncio.ensure_future(asyncio.wait_for(reading, 0.01))
-    (ended,) = await asyncio.gather(reading, return_exceptions=True)
-    kinds = {"aclose": type(None), "cancel": asyncio.CancelledError}
-    assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))
-    # The loop closes what LangChain's inner streams kept open. A client of an earlier test may
-    # still have been closing before, so only new tasks count.
-    await auntil(lambda: not asyncio.all_tasks() - before)
-    # The only slot is free again.
-    found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
-    assert found.passed
