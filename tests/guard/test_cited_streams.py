@@ -80,14 +80,6 @@ def test_marks_leave_with_their_sentence(message: bool) -> None:
     assert replaced == []
 
 
-def test_notes_leave_at_the_end() -> None:
-    guarded = _guard(GOOD, on_pass=Cite("footnotes"))
-    chunks, replaced = _streamed(guarded)
-    assert chunks[:2] == ["The Louvre opened in 1793 [^1].", " On show are 35000 works [^2]."]
-    assert chunks[2].startswith("\n\n[^1]: [Louvre guide]")
-    assert replaced == []
-
-
 def test_what_goes_on_from_a_stripped_sentence_waits_for_the_end() -> None:
     answer = "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Since 1793."
     chunks, replaced = _streamed(_guard(answer, on_fail="strip"))

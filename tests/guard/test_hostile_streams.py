@@ -191,22 +191,10 @@ async def _events(guarded: Runnable[Any, Any], client: Watching) -> None:
             client.things.append(event)
 
 
-def _batch(guarded: Runnable[Any, Any], client: Watching) -> None:
-    (output,) = guarded.batch(["When?"], {"callbacks": [client]})
-    client.take(output)
-
-
-async def _abatch(guarded: Runnable[Any, Any], client: Watching) -> None:
-    (output,) = await guarded.abatch(["When?"], {"callbacks": [client]})
-    client.take(output)
-
-
 LISTENERS: dict[str, Callable[[Runnable[Any, Any], Watching], Any]] = {
     "stream": _stream,
     "astream": _astream,
     "events": _events,
-    "batch": _batch,
-    "abatch": _abatch,
 }
 POLICIES: dict[str, Any] = {
     "strip": "strip",

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from allpairspy import AllPairs
-from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import (
     Runnable,
@@ -80,38 +79,6 @@ def _returned(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
     return RunnableLambda(lambda given: inner, aread)
 
 
-def _summed(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
-    def read(given: Any) -> str:
-        return "".join(inner.stream(given))
-
-    async def aread(given: Any) -> str:
-        return "".join([chunk async for chunk in inner.astream(given)])
-
-    return RunnableLambda(read, aread)
-
-
-def _in_a_graph(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
-    graph = pytest.importorskip("langgraph.graph")
-
-    def node(state: Any) -> Any:
-        said = "".join(inner.stream(state["messages"][-1].text))
-        return {"messages": [AIMessage(said)]}
-
-    builder = graph.StateGraph(graph.MessagesState)
-    builder.add_node("answer", node)
-    builder.add_edge(graph.START, "answer")
-    compiled = builder.compile()
-
-    async def aask(given: Any) -> Any:
-        state = await compiled.ainvoke({"messages": [("user", given)]})
-        return state["messages"][-1].text
-
-    def ask(given: Any) -> Any:
-        return compiled.invoke({"messages": [("user", given)]})["messages"][-1].text
-
-    return RunnableLambda(ask, aask)
-
-
 AROUND: dict[str, Callable[[Guard[Any, Any]], Any]] = {
     "alone": lambda inner: inner,
     "then a parser": lambda inner: inner | StrOutputParser(),
@@ -119,12 +86,10 @@ AROUND: dict[str, Callable[[Guard[Any, Any]], Any]] = {
     "then a function": lambda inner: inner | RunnableLambda(str),
     "behind a function": lambda inner: RunnableLambda(str) | inner,
     "read by a function": _as_it_comes,
-    "summed by a function": _summed,
     "returned by a function": _returned,
     "in parallel": lambda inner: RunnableParallel(answer=inner, other=RunnableLambda(str)),
     "with a fallback": lambda inner: inner.with_fallbacks([RunnableLambda(str)]),
     "configured": lambda inner: inner.with_config(tags=["mine"]).bind(),
-    "in a graph's node": _in_a_graph,
     "two deep": lambda inner: guard(guard(inner) | StrOutputParser()),
 }
 

@@ -22,12 +22,11 @@ from demur import (
     Sample,
 )
 from demur.guard import REFUSAL, UNCHECKED, Feedback, verdict_of
-from demur.guard.verdicts import accepts
 from demur.runtime import Steps
 from demur.schema import ABSTAIN
 from support.fakes import scripted
 from support.guarded import Chain, Heard, judge, run, traced
-from support.streams import ByClaims, Client, Telling, guard, no_contexts
+from support.streams import ByClaims, Client, Telling, guard
 
 SILENT = "I don't know."
 NOTHING = Evaluation(name="checker", label=ABSTAIN, explanation="Nothing.")
@@ -116,11 +115,6 @@ def test_the_label_alone_lets_nothing_through(given: dict[str, Any]) -> None:
     assert foreign.finding == "scored"
     with pytest.raises(DemurError, match="scores answers but decides nothing"):
         Guard(Chain("bad"), lambda _: foreign).invoke("why?")
-
-
-def test_nor_does_it_with_an_error() -> None:
-    odd = Evaluation.model_construct(name="foreign", label=ABSTAIN, passed=None, error="down")
-    assert (odd.finding, odd.nothing_to_check, accepts(odd)) == ("undetermined", False, False)
 
 
 # --- on_abstain="fail" ---------------------------------------------------------------------------
@@ -256,16 +250,3 @@ def test_a_sentence_that_states_nothing_waits_where_one_has_to_pass(on_abstain: 
     client.read(guard(Telling(text), by, on_abstain=on_abstain), "why?")
     assert client.text == text
     assert early == ["You know me." if on_abstain == "pass" else ""]
-
-
-def test_each_evaluator_has_to_find_something() -> None:
-    text = "I know one. I like two. I see."
-    know, like, every = (BySentence(key=key) for key in ("know", "like", "I"))
-    passing = Guard(
-        Telling(text), know, like, streaming="sentence", on_abstain="fail", contexts=no_contexts
-    )
-    assert Client().read(passing, "why?").text == text
-    silent = Guard(
-        Telling(text), know, every, streaming="sentence", on_abstain="fail", contexts=no_contexts
-    )
-    assert Client().read(silent, "why?").received == REFUSAL

@@ -38,10 +38,6 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def out_of_order(sample: Sample) -> Evaluation:
-    raise KeyError(SAID)
-
-
 def undecided(name: str) -> RunnableLambda[Sample, Evaluation]:
     """Return a judge that cannot decide, with a name that no other test has warned about."""
 
@@ -82,21 +78,15 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
     assert not any(word in caplog.text for word in (SECRET, SAID, "Traceback"))
 
 
-def test_an_error_of_ones_own_evaluator_is_logged_by_its_class(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    guard = Guard(Chain(SAID), RunnableLambda(out_of_order, name="mine"))
-    assert run(guard, "How tall?") == UNCHECKED
-    assert "mine could not decide about an answer: KeyError" in caplog.text
-    assert SAID not in caplog.text
-
-
 def test_contexts_that_cannot_be_found_are_logged_with_what_to_do(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     model = ScriptedModel(script=lambda stage, messages: '("tower", "is", "tall")')
-    guard = Guard(Chain(SAID), RefChecker(model, name="searching"))
-    assert run(guard, "How tall?") == UNCHECKED
+    chain = Chain(SAID)
+    found = traced(Guard(chain, RefChecker(model, name="searching")), "How tall?")
+    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
+    assert found.trace.reason == "searching could not decide about attempt 1 (no contexts)"
+    assert len(chain.inputs) == 1  # Another answer would not help.
     assert "searching could not decide about an answer: no contexts" in caplog.text
     assert "contexts=" in caplog.text
 

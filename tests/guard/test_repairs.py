@@ -126,9 +126,6 @@ PROMPTS: dict[str, Any] = {
         SystemMessage("Mend."),
         HumanMessage(f"Mend {feedback.question}: {len(documents)}"),
     ],
-    "short messages": lambda feedback, documents: [
-        ("user", f"Mend {feedback.question}: {len(documents)}")
-    ],
     "a prompt": lambda feedback, documents: ChatPromptTemplate.from_template(
         "Mend {question}: {count}"
     ).invoke({"question": feedback.question, "count": len(documents)}),
@@ -208,11 +205,6 @@ def test_a_recovered_message_says_so_with_its_evidence() -> None:
     assert under_a_key["answer"].response_metadata["demur"]["outcome"] == "recovered"
 
 
-def test_a_message_that_passed_at_once_leaves_as_it_is() -> None:
-    right = AIMessage("The new tower is 84 metres tall.", response_metadata={"a": 1})
-    assert run(checked(right), "How tall?") is right
-
-
 def test_the_event_has_claims_and_evidence_of_a_delivered_answer() -> None:
     for said, options in (
         ("The new tower is 84 metres tall.", {}),
@@ -235,22 +227,6 @@ def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str) -> None:
     (told,) = heard.of("demur.outcome")
     assert (told["claims"], told["evidence"]) == ([], [])
     assert "97" not in repr(heard.events)
-
-
-def test_the_evidence_of_a_stream_is_placed_in_the_whole_answer() -> None:
-    said = "The new tower is 84 metres tall. It is the new tower of 84 metres."
-    checker = RefChecker(tower(), checker="joint", claims="sentences")
-    guard: Any = Guard(
-        Telling(said), checker, streaming="sentence", contexts=lambda _: [NEW], on_fail="abstain"
-    )
-    heard = Heard()
-    client = Client().read(guard.with_config(callbacks=[heard]), "How tall?")
-    assert client.text == said
-    (told,) = heard.of("demur.outcome")
-    spans = [said[claim["start"] : claim["end"]] for claim in told["claims"]]
-    assert spans == ["The new tower is 84 metres tall.", "It is the new tower of 84 metres."]
-    for quote in told["evidence"]:
-        assert NEW.page_content[quote["start"] : quote["end"]] == quote["text"]
 
 
 def test_a_quote_that_stands_in_none_of_the_documents_has_no_place() -> None:

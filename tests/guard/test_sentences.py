@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur import Evaluation
-from demur._text import sentences, words
+from demur._text import sentences
 from demur.guard import REFUSAL
 from demur.guard.call import GuardedCall
 from demur.guard.sentences import Sentences
@@ -87,43 +85,6 @@ def test_a_line_that_wraps_a_paragraph_does_not_end_a_sentence() -> None:
         "The tower stands in the middle of the\nold town.",
         "It is 84 metres tall.",
     ]
-
-
-BITS = """Dr. Ann 3. 5 m. So is. - a 甲。 1. 2) ! ... e.g. U.S. a. * — 😀 ไทย ' " ( )"""
-SOUP = st.lists(
-    st.sampled_from([*BITS.split(), "\u2028", "\ud800", "\n", " "]) | st.text(max_size=4),
-    max_size=40,
-).flatmap(lambda parts: st.sampled_from(["", " "]).map(lambda between: between.join(parts)))
-
-
-@settings(max_examples=50)
-@given(SOUP, st.data())
-def test_any_text_is_cut_as_it_is_when_all_that_is_left_is_looked_at_again(
-    text: str, data: st.DataObject
-) -> None:
-    text = text.replace("\r", "").replace("\n", "\n\n")
-    growing = Sentences()
-    spans: Spans = []
-    for piece in in_pieces(text, data):
-        growing.add(piece)
-        start = spans[-1][1] if spans else 0
-        found = sentences(rest := growing.text[start:])
-        if found:
-            begun = rest[slice(*found[-1])]
-            word = next(words(begun), None)
-            found = found[:-1] if word is not None and word[2] < len(begun) else found[:-2]
-        first: int | None = None
-        for begin, end in found:
-            first = begin if first is None else first
-            if any(map(str.isalpha, rest[begin:end])):
-                spans.append((start + first, start + end))
-                first = None
-        assert growing.spans == spans
-    growing.end()
-    assert growing.spans[: len(spans)] == spans
-    covered = "".join(text[start:end] for start, end in growing.spans)
-    assert [*filter(str.strip, covered)] == [*filter(str.strip, text)]
-    assert all(end <= start for (_, end), (start, _) in pairwise(growing.spans))
 
 
 def test_an_ordinary_sentence_is_complete_with_a_word_of_the_next_whatever_came_before() -> None:

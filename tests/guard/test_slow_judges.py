@@ -21,20 +21,19 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur import Budget, CallPolicy, Evaluation, Guard, RefChecker, Regenerate, Sample
+from demur import Budget, Evaluation, Guard, RefChecker, Regenerate, Sample
 from demur.evaluators import Evaluator
 from demur.guard import REFUSAL, UNCHECKED, EvaluatorFailed, Guarded
 from demur.runtime import ChatCall, LocalCall, Steps, ask
 from support.clock import Clock
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
-from support.streams import ByClaims, Client, Telling
-from support.waiting import NEVER, PATIENCE, auntil, until, wait
+from support.streams import Client, Telling
+from support.waiting import NEVER, PATIENCE, wait
 
 SAID = "The tower is 84 metres tall."
 TIME = 0.1
 """The number of seconds that judging may take."""
-LATE = 3600.0
 LIMITS = {"of all": Budget(seconds=TIME), "of judging": Budget(judge_seconds=TIME)}
 
 
@@ -102,11 +101,10 @@ def trickling() -> Iterator[str]:
 
 
 @contextmanager
-def asking(answer: Answer, **policy: Any) -> Iterator[RefChecker]:
+def asking(answer: Answer) -> Iterator[RefChecker]:
     """Yield a RefChecker on a server that always gives this answer."""
     with openai_server([answer]) as server:
-        call_policy = CallPolicy(**policy) if policy else None
-        yield RefChecker(server.model(), claims="sentences", call_policy=call_policy)
+        yield RefChecker(server.model(), claims="sentences")
 
 
 @contextmanager
@@ -114,17 +112,6 @@ def of_a_trickle(blocked: Blocked) -> Iterator[RefChecker]:
     with trickling() as url:
         model = ChatOpenAI(base_url=url, api_key="key", model="test", max_retries=0)
         yield RefChecker(model, claims="sentences")
-
-
-@contextmanager
-def without_a_slot(blocked: Blocked) -> Iterator[RefChecker]:
-    """Yield a RefChecker with a model whose only slot is taken by a blocked call."""
-    policy = CallPolicy(max_concurrency=1)
-    model = ScriptedModel(script=lambda stage, messages: blocked.block() or "x")
-    call = ChatCall(model, [HumanMessage("first")], "stage")
-    threading.Thread(target=call.run, args=({}, policy), daemon=True).start()
-    until(lambda: blocked.begun)
-    yield RefChecker(model, claims="sentences", call_policy=policy)
 
 
 class Local(Evaluator):
@@ -156,13 +143,6 @@ BY_CLAIMS: dict[str, Judging] = {
     "a server that hangs": lambda _: asking(Answer(held=NEVER)),
     "a server that trickles": of_a_trickle,
     "a server that always fails": lambda _: asking(Answer(status=500)),
-    "a server that asks for a pause": lambda _: asking(
-        Answer(status=429, headers={"Retry-After": "60"})
-    ),
-    "a server that hangs, try by try": lambda _: asking(
-        Answer(held=NEVER), timeout=TIME / 4, attempts=1_000_000, first_delay=0
-    ),
-    "no slot": without_a_slot,
     "a similarity that hangs": lambda blocked: contextlib.nullcontext(Local(work=blocked.block)),
 }
 """Judges that can also judge sentences."""
@@ -352,18 +332,6 @@ def test_each_answer_has_the_time_of_its_own(
     assert [one.verdict for one in found.trace.attempts] == ["failed"] * 3
 
 
-@pytest.mark.parametrize(
-    ("policy", "left"), [({}, UNCHECKED), ({"undetermined": Regenerate()}, "Another one.")]
-)
-def test_a_late_answer_is_not_judged_again_unless_the_policy_says_so(
-    policy: Any, left: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = Late(clock=Clock(monkeypatch), late=lambda sample: sample.answer == SAID)
-    told = Telling(SAID, "Another one.")
-    assert Guard(told, judge, on_fail=policy, budget=MINUTE).invoke("How tall?") == left
-    assert len(told.inputs) == (1 if left == UNCHECKED else 2)
-
-
 def test_a_chain_that_took_all_the_time_leaves_a_quick_judge_its_say(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,23 +376,3 @@ async def test_nothing_is_left_running(blocked: Blocked) -> None:
     guard = Guard(chain(), blocked.ablock, blocked.ablock, budget=Budget(judge_seconds=TIME))
     assert await guard.ainvoke("?") == UNCHECKED
     assert asyncio.all_tasks() == before
-
-
-async def test_a_client_that_leaves_ends_a_slow_judge(blocked: Blocked) -> None:
-    before = asyncio.all_tasks()
-    guard = Guard(chain(), blocked.ablock, budget=Budget(judge_seconds=LATE))
-    waiting = asyncio.create_task(guard.ainvoke("?"))
-    await auntil(lambda: blocked.begun)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert asyncio.all_tasks() == before
-
-
-def test_what_is_in_time_is_not_disturbed(blocked: Blocked) -> None:
-    budget = Budget(seconds=LATE, judge_seconds=LATE)
-    for streaming in ("buffer", "sentence"):
-        options: dict[str, Any] = {"streaming": streaming, "budget": budget}
-        found = found_by(ByClaims(), "invoke", blocked, **options)
-        assert outcome(found) == (SAID, "passed", "passed")
-        assert found_by(ByClaims(), "stream", blocked, **options) == SAID

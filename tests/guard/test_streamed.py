@@ -24,9 +24,7 @@ from demur import (
 )
 from demur.guard import UNCHECKED, EvaluatorFailed
 from demur.guard.call import GuardedCall
-from demur.guard.streams import Leaving, StreamedAnswer
-from demur.runtime import drive
-from demur.schema import Claim, Span
+from demur.guard.streams import StreamedAnswer
 from support.streams import (
     DOCUMENTS,
     GOOD,
@@ -34,7 +32,6 @@ from support.streams import (
     Client,
     Telling,
     by_sentences,
-    by_words,
     guard,
     under,
 )
@@ -171,27 +168,6 @@ def test_what_leaves_is_accepted_and_adds_up(text: str, data: st.DataObject) -> 
         assert not text[len(left) :].strip()
 
 
-def test_the_attempt_has_each_sentences_evaluation_with_places_in_the_answer() -> None:
-    call = GuardedCall(guard(Telling("")), "why?", {})
-    answer = StreamedAnswer(call)
-    for word in by_words(GOOD):
-        answer.feed(word)
-    answer.end()
-    for at, sample in answer.to_judge():
-        claim = Claim(text=sample.answer, span=Span(start=0, end=len(sample.answer)))
-        answer.judged(at, (Evaluation(name="judge", passed=True, claims=(claim,)),))
-    assert answer.settled
-    rest, _ = drive(answer.finish(), {}, None)
-    assert rest == [Leaving(GOOD)]  # Nothing had left before.
-    (tried,) = call.tried
-    assert (tried.attempt.answer, tried.attempt.verdict) == (GOOD, "passed")
-    claims = [claim for found in tried.attempt.evaluations for claim in found.claims]
-    assert [GOOD[one.span.start : one.span.end] for one in claims if one.span] == [
-        claim.text for claim in claims
-    ]
-    assert len(claims) == 3
-
-
 # --- The contract: the final text of a client ----------------------------------------------------
 
 FAILING = {
@@ -291,28 +267,14 @@ def test_a_sentence_that_cannot_be_judged(on_error: Any, mode: str) -> None:
     assert len(chain.inputs) == 1
 
 
-def test_a_judge_that_raises_cannot_decide(mode: str) -> None:
-    def passes(sample: Sample) -> bool:
-        raise ValueError("out of order")
-
-    client = Client().read(guard(Telling(GOOD), ByClaims(passes=passes)), "why?", mode)
-    assert client.received == UNCHECKED
-
-
 # --- Contexts, refusals --------------------------------------------------------------------------
 
 
-def test_sentences_wait_for_the_contexts(mode: str) -> None:
+@pytest.mark.parametrize("contexts", [None, lambda output: output["context"]])
+def test_sentences_wait_for_the_contexts(contexts: Any, mode: str) -> None:
     judge = ByClaims()
     chain = Telling([*under("answer", GOOD), AddableDict(context=DOCUMENTS)])
-    Client().read(guard(chain, judge, contexts=None), {"input": "why?"}, mode)
-    assert [sample.contexts for sample in judge.seen] == [tuple(DOCUMENTS)] * 3
-
-
-def test_a_function_for_the_contexts_is_asked_again_when_more_is_there(mode: str) -> None:
-    judge = ByClaims()
-    chain = Telling([*under("answer", GOOD), AddableDict(found=DOCUMENTS)])
-    Client().read(guard(chain, judge, contexts=lambda output: output["found"]), "why?", mode)
+    Client().read(guard(chain, judge, contexts=contexts), {"input": "why?"}, mode)
     assert [sample.contexts for sample in judge.seen] == [tuple(DOCUMENTS)] * 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from demur import Guard
 from demur.guard import REFUSAL
 from support.fakes import ScriptedModel, isolated
 from support.streams import Telling
-from support.waiting import until, wait
+from support.waiting import until
 from support.web import (
     DOCUMENTS,
     TOWER,
@@ -136,29 +135,6 @@ def test_a_client_that_leaves_ends_the_chain(tmp_path: Path, caplog: Any) -> Non
         asked(url)
     assert chain.told.count(" More.") == 1
     assert not caplog.records  # The chain was ended without a timeout.
-
-
-def test_a_client_that_leaves_ends_the_judging(tmp_path: Path) -> None:
-    verdict, left, judged = threading.Event(), threading.Event(), []
-
-    class Left(Quoting):
-        async def _alook(self, sample: Any) -> bool | None:
-            try:
-                return await super()._alook(sample)
-            except asyncio.CancelledError:
-                left.set()
-                raise
-
-    judge = Left(
-        hold=lambda answer: verdict if "1911" in answer else None,
-        passes=lambda sample: judged.append(sample.answer) is None,
-    )
-    with served(make_app(tmp_path, quoting(Telling(GOOD), judge))) as url:
-        _leave(url)
-        wait(left)
-        verdict.set()
-        asked(url)
-    assert judged == [TOWER, TOWER, "It was opened in 1911."]
 
 
 def _leave(url: str) -> None:

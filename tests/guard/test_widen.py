@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from operator import itemgetter
 from typing import Any
 
@@ -13,7 +12,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
 from demur import (
-    Budget,
     Claim,
     ClaimLabel,
     Evaluation,
@@ -147,28 +145,6 @@ def test_mistakes_show_at_once() -> None:
         widen(Echo(), factor=0)
 
 
-def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers() -> None:
-    def lacking(sample: Sample) -> Evaluation:
-        passed = sample.answer == "repaired"
-        return Evaluation(name="judge", passed=True) if passed else neutral("it is red")
-
-    wide = widen(Echo())
-    chain = {"context": wide, "answer": lambda _: "so"}
-    model = ScriptedModel(script=lambda stage, messages: "repaired")
-    policy = {"neutral": Retrieve(wide), "any": Repair(model)}
-    found = run(Guard(chain, lacking, on_fail=policy).with_trace(), "it")
-    assert found.trace.outcome == "recovered"
-    assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "repair"]
-    assert [one.origin for one in found.trace.attempts] == ["chain", "chain", "repair"]
-    assert "it is red 0" in str(model.requests[0][-1].content)
-    # If the model repeats the answer too, the call ends.
-    model = ScriptedModel(script=lambda stage, messages: "so")
-    policy = {"neutral": Retrieve(wide), "any": Repair(model)}
-    guard = Guard(chain, lacking, on_fail=policy, budget=Budget(attempts=9))
-    found = run(guard.with_trace(), "it")
-    assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"
-
-
 def test_only_the_retriever_that_is_named_searches_for_more() -> None:
     named, other = Echo(), Echo()
     wide, beside = widen(named), widen(other)
@@ -178,14 +154,6 @@ def test_only_the_retriever_that_is_named_searches_for_more() -> None:
     run(guard.with_trace(), "it")
     assert {"it is red"} == {query for query, _ in named.asked} - {"it"}
     assert {query for query, _ in other.asked} == {"it"}
-
-
-def test_a_copy_of_the_retriever_in_the_chain_is_meant_too() -> None:
-    echo = Echo()
-    wide = widen(echo)
-    chain = chain_over(pickle.loads(pickle.dumps(wide)).with_config(tags=["copied"]))
-    guard = Guard(chain, judge, on_fail=Retrieve(wide))
-    assert run(guard.with_trace(), {"question": "it"}).trace.outcome == "recovered"
 
 
 def test_one_that_the_chain_never_asks_is_passed_over() -> None:
