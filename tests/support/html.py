@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+ATTACKS = (
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
+    "</style><svg onload=alert(1)>", "</details></div></section></article>", "&",
+    "</cite></a></li></ol>", "javascript:alert(1)", "<!-- ", "-->", "<![CDATA[", "&lt;b&gt;", "&#0;",
+    "<", "{0}", "%s",
+    "\x00", "\x1b]0;x\x07", "\u202e", "\u2066", "\ud800", "\udfff", "\u2028", "\r\n", "\x85",
+    "\ufffe", "سلام. ", "A word. ",
+)  # fmt: skip
+"""Pieces of hostile texts."""
+
 
 class Page(HTMLParser):
     """Parse elements with their attributes and text; a link leads to an element."""
@@ -30,6 +40,9 @@ class Page(HTMLParser):
         for one in self._open:
             one["text"] += data
             one["unmarked"] += "" if in_mark else data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data!r}")
 
     def all(self, what: str) -> list[dict[str, str]]:
         """Return the elements with this tag, class or role."""

@@ -13,13 +13,13 @@ from langchain_core.documents import Document
 from markupsafe import Markup
 
 from demur import Claim, ClaimLabel, Evidence, Span
-from demur._text import harmless
+from demur._text import harmless, replace_surrogates
 from demur.edits import cited, places_of
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.credentials import SECRET
 from demur.observe.redaction import redaction
 from demur.views import cited_html, record_html, trace_html
-from support.html import Page
+from support.html import ATTACKS, Page
 from support.records import BEGIN, WRONG, attempt, found, nothing_to_check, refuted, run
 
 GOOD, BAD = ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION
@@ -119,27 +119,6 @@ def test_only_an_address_on_the_web_is_a_link_and_the_reader_is_told_where_it_le
     assert link["aria-label"] == "Rivers of Europe, on rivers.example, opens in a new tab"
     assert {"noopener", "noreferrer"} <= set(link["rel"].split())
     assert "rivers.example ↗" in page.texts("demur-quiet")
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "javascript:alert(1)",
-        " java\nscript:alert(1)",
-        "data:text/html,<script>alert(1)</script>",
-        "//evil.example",
-        "https://user:word@evil.example/",
-        "https:evil",
-        'https://x.example/"onmouseover="alert(1)',
-    ],
-)
-def test_no_address_runs_or_breaks_out(address: str) -> None:
-    told = {"title": "A", "url": address, "source": address, "link": address}
-    html = cited_html(passed(documents=(Document(RIVERS.page_content, metadata=told), UNUSED, ULM)))
-    page = Page(html)
-    links = [one["href"] for one in page.all("a") if not one["href"].startswith("#")]
-    assert [one for one in links if one != "https://x.example/%22onmouseover=%22alert%281%29"] == []
-    assert not [key for one in page.elements for key in one if key.startswith("on")]
 
 
 def test_a_quote_of_two_sentences_stands_once_and_a_long_one_is_folded() -> None:
@@ -258,16 +237,12 @@ def test_of_changed_texts_nothing_is_cited() -> None:
 
 
 # --- Hostile texts --------------------------------------------------------------------------------
-
-ATTACKS = (
-    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
-    "</cite></a></li></ol></section></article>", "</style><svg onload=alert(1)>", "<!--", "-->",
-    "javascript:alert(1)", "[x](javascript:alert(1))", "[1]", "[[2]](https://evil.example)",
-    "<sup>[1]</sup>", "[^1]", "\n[^1]: evil", "\nSources: evil", "“", "”", "&lt;b&gt;", "&", "<",
-    "\x00", "\x1b]0;x\x07", "\u202e", "\u2066", "\ud800", "\u2028", "\r\n", "\x85", "```\n",
-    "| a |", "سلام. ", "A word. ", "It is so! ", "{", "e\u0301", "👩‍👩‍👧",
-)  # fmt: skip
-TEXTS = st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=8).map("".join)
+FORGED = (
+    *("[x](javascript:alert(1))", "[1]", "[[2]](https://evil.example)", "<sup>[1]</sup>", "[^1]"),
+    *("\n[^1]: evil", "\nSources: evil", "“", "”", "```\n", "| a |", "It is so! ", "{"),
+    *("e\u0301", "👩‍👩‍👧"),
+)
+TEXTS = st.lists(st.sampled_from((*ATTACKS, *FORGED)), min_size=1, max_size=8).map("".join)
 
 
 @st.composite
@@ -276,7 +251,7 @@ def judged(draw: Any) -> Attempt:
     answer = draw(TEXTS)
     documents = [
         Document(
-            draw(TEXTS.map(lambda text: Markup(text.replace("\ud800", ""))) | TEXTS),
+            draw(TEXTS.map(lambda text: Markup(replace_surrogates(text))) | TEXTS),
             metadata={"title": draw(TEXTS), draw(st.sampled_from(("url", "source"))): draw(TEXTS)},
         )
         for _ in range(draw(st.integers(1, 3)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from demur.views.elements import element, joined, prefix_of
-from demur.views.folds import fold, folded, shortened
+from demur.views.folds import folded
 
 
 @pytest.mark.parametrize("text", ["<b>&\"'", Markup("<b>&\"'")])
@@ -51,18 +51,3 @@ def test_a_fold_holds_what_is_not_shown_and_nothing_is_lost(
 
 def _inside(made: str) -> str:
     return Markup(str(made).partition("</summary>")[2].removesuffix("</details>")).unescape()
-
-
-def test_a_long_word_is_cut_too() -> None:
-    head, middle, tail = folded("x" * 1000, tail=True)
-    assert (head, tail) == ("x" * 240, "x" * 240)
-    assert middle == fold("520 more characters", "x" * 520)
-
-
-def test_a_tooltip_shows_begin_and_end() -> None:
-    assert shortened("word " * 20) == "word " * 20
-    text = shortened("begin " + "word " * 200 + "end")
-    assert text.startswith("begin")
-    assert text.endswith("end")
-    assert "[…]" in text
-    assert len(text) < 310

@@ -24,16 +24,6 @@ def test_overlapping_and_nested_spans_are_cut_where_they_begin_and_end() -> None
     ]
 
 
-def test_neighbours_of_one_member_are_one_piece() -> None:
-    assert segments("abcd", [(0, 2, 5), (2, 4, 5), (1, 3, 5)]) == [Segment("abcd", (5,))]
-
-
-def test_spans_of_another_text_are_left_out_whole() -> None:
-    spans = [(0, 9, 0), (4, 6, 1), (-1, 2, 2), (2, 2, 3), (3, 1, 4), (1, 2, 5)]
-    assert segments("abcd", spans) == [Segment("a", ()), Segment("b", (5,)), Segment("cd", ())]
-    assert segments("", [(0, 0, 1), (0, 1, 2)]) == []
-
-
 @given(st.text(SINGLE, max_size=25), SPANS)
 def test_pieces_are_the_text_and_each_says_what_covers_it(
     text: str, spans: list[tuple[int, int, int]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -19,18 +18,8 @@ from demur._text import harmless, replace_surrogates
 from demur.guard import Attempt, Feedback, Guarded, Trace, feedback_on
 from demur.observe import Record
 from demur.views import stylesheet
+from support.html import ATTACKS, Page
 
-ATTACKS = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</style><svg onload=alert(1)>",
-    "</details></div></article>",
-    "javascript:alert(1)",
-    "<!-- ", "-->", "<![CDATA[", "&lt;b&gt;", "&#0;", "&", "<", "{0}", "%s",
-    "\x00", "\x1b]0;x\x07", "\u202e", "\u2066", "\ud800", "\udfff", "\u2028", "\r\n", "\x85",
-    "\ufffe", "سلام", "a word ",
-)  # fmt: skip
 ELEMENTS = {
     *("style", "article", "section", "div", "p", "span", "strong", "ol", "li", "blockquote"),
     *("a", "mark", "sup", "cite", "details", "summary", "dl", "dt", "dd", "time", "ul", "del"),
@@ -121,56 +110,18 @@ def _told(draw: Any) -> Feedback:
     )
 
 
-class Strict(HTMLParser):
-    """Read only well-formed HTML, and remember its parts."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.texts: list[str] = []
-        self.styles: list[str] = []
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._open.append(tag)
-        self.tags.add(tag)
-        for name, value in attrs:
-            self.attributes.add(name)
-            if name == "id":
-                self.ids.append(value or "")
-            if name == "href":
-                self.links.append(value or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        (self.styles if self._open[-1] == "style" else self.texts).append(data)
-
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(f"a comment: {data!r}")
-
-    handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]  # other names
-
-
 def check(html: str, texts: Iterator[str]) -> None:
     html.encode()  # The HTML has no surrogates.
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", html)
-    page = Strict(html)
-    assert page.tags <= ELEMENTS
-    assert page.attributes <= ATTRIBUTES
-    assert page.styles == [stylesheet()]
+    page = Page(html)
+    assert {one["tag"] for one in page.elements} <= ELEMENTS
+    assert {key for one in page.elements for key in one} - {"tag", "text", "unmarked"} <= ATTRIBUTES
+    assert page.texts("style") == [stylesheet()]
     assert len(page.ids) == len(set(page.ids))
     assert all(re.fullmatch(r"demur-[0-9a-f]{12}-([acems][0-9-]+|s)", one) for one in page.ids)
-    assert {link[1:] for link in page.links} <= set(page.ids)
-    assert all(link.startswith("#") for link in page.links)
-    shown = "".join("".join(page.texts).split())
+    links = [one["href"] for one in page.elements if "href" in one]
+    assert {*links} <= {f"#{one}" for one in page.ids}
+    shown = "".join("".join(page.texts("article")).split())
     for text in texts:
         assert "".join(harmless(text).split()) in shown
 

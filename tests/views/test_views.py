@@ -304,12 +304,6 @@ def test_a_trace_tells_what_the_guard_did_between() -> None:
     assert "took 4.0 s" in page.texts("p")[1]
 
 
-def test_equal_attempts_have_ids_of_their_own() -> None:
-    same = scored(refuted(), answer=WRONG).attempts[0]
-    page = Page(trace_html(_trace((same, same))))
-    assert len(page.ids) == len(set(page.ids)) > 0
-
-
 def test_what_came_back_is_shown_where_it_is_none_of_the_answers() -> None:
     trace = _trace((attempt(refuted(), answer=WRONG),), outcome="abstained")
     assert "I do not know." in Guarded({"answer": "I do not know."}, trace)._repr_html_()
@@ -361,17 +355,3 @@ def _trace(attempts: Sequence[Attempt], **fields: Any) -> Trace:
     usage = attempts[0].usage
     given = {"outcome": "passed", "reason": "it was so", "seconds": 4, "time": BEGIN, **fields}
     return Trace.model_validate({**given, "attempts": tuple(attempts), "usage": usage})
-
-
-def test_claims_that_nest_deeply_do_not_make_it_huge() -> None:
-    depth = 300
-    claims = tuple(
-        Claim(text=f"Claim {at} " + "x" * 200, label=GOOD, span=Span(start=at, end=2 * depth - at))
-        for at in range(depth)
-    )
-    shown = attempt_html(attempt(found(claims=claims), answer="a" * 2 * depth))
-    assert len(shown) < 2_000_000
-    deepest = Page(shown).elements
-    tips = [one.get("title", "") for one in deepest if one.get("data-claim", "").endswith(" 300")]
-    assert all(tip.endswith("and 292 more") for tip in tips if tip.startswith("1."))
-    assert any(tips)
