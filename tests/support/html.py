@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 ATTACKS = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
     "</style><svg onload=alert(1)>", "</details></div></section></article>", "&",
-    "</cite></a></li></ol>", "javascript:alert(1)", "<!-- ", "-->", "<![CDATA[", "&lt;b&gt;", "&#0;",
-    "<", "{0}", "%s",
+    "</cite></a></li></ol>", "javascript:alert(1)", "<!-- ", "-->", "<![CDATA[", "&lt;b&gt;",
+    "&#0;", "<", "{0}", "%s",
     "\x00", "\x1b]0;x\x07", "\u202e", "\u2066", "\ud800", "\udfff", "\u2028", "\r\n", "\x85",
     "\ufffe", "سلام. ", "A word. ",
 )  # fmt: skip
