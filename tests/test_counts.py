@@ -21,13 +21,7 @@ def _counts(*options: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_evaluators_guards_and_handlers_ask_for_what_is_on_record() -> None:
-    code, said = _counts()
-    assert code == 0, said
-
-
-@pytest.mark.slow
-def test_what_rose_fell_came_or_went_is_told_side_by_side_and_can_be_written(
+def test_what_is_asked_for_is_on_record_and_each_difference_is_told_and_can_be_written(
     tmp_path: Path,
 ) -> None:
     whole = _RECORD.read_text(encoding="utf-8")
@@ -43,19 +37,24 @@ def test_what_rose_fell_came_or_went_is_told_side_by_side_and_can_be_written(
     record = tmp_path / "counts.txt"
     record.write_text(text, encoding="utf-8")
 
-    options = ("--file", str(record), "--only", "zero-shot", "lm vs lm")
-    code, said = _counts(*options)
-    told = [line.split() for line in said.splitlines()]
+    code, said = _counts("--file", str(record))
     assert code == 1
-    assert ["zero-shot", "calls", "2", "1", "-1"] in told
-    assert ["zero-shot", "reply", "3", "4", "+1"] in told
-    assert ["lm", "vs", "lm", "is", "not", "on", "record"] in told
-    assert ["fortune", "is", "no", "workload"] in told
-    assert any(line[:3] == ["zero-shot", "allocated", "10"] for line in told), said
-    assert not any("prompt" in line for line in told if line[:1] == ["zero-shot"]), said
+    _, *told = [line.split() for line in said.partition("\n\n")[0].splitlines()]
+    (memory,) = (line for line in told if line[1] == "allocated")
+    assert memory[:3] == ["zero-shot", "allocated", "10"]
+    told.remove(memory)
+    # Whatever else is told here differs from the record in `tests`.
+    assert sorted(" ".join(line) for line in told) == [
+        "all false is not on record",
+        "fortune is no workload",
+        "lm vs lm is not on record",
+        "zero-shot calls 2 1 -1",
+        "zero-shot reply 3 4 +1",
+    ], said
     assert "python -m tools.counts --write" in said
 
-    assert _counts(*options, "--write") == (0, "")
+    only = ("--file", str(record), "--only", "zero-shot", "lm vs lm")
+    assert _counts(*only, "--write") == (0, "")
     now = record.read_text(encoding="utf-8")
     assert "fortune" not in now
     for name in ("zero-shot", "lm vs lm"):

@@ -46,7 +46,7 @@ SUITES = (
     Suite(
         "documentation",
         ("tests/documentation", "tests/exemplars/test_finetuning.py"),
-        ("docs", "integrations", "research", "zensical.toml", "README.md", "CHANGELOG.md"),
+        ("src", "docs", "integrations", "research", "zensical.toml", "README.md", "CHANGELOG.md"),
     ),
     Suite(
         "packaging",

@@ -126,7 +126,9 @@ def main(name):
         return
     say("installing what `{}` needs; this takes a while the first time".format(name))
     for arguments in SETS[name]:
-        run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+        # Python compiles a module when it is first imported; most of them never are.
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+        run(PYTHON, "-m", "pip", "install", *options, *arguments)
     for implied in IMPLIED[name]:
         stamp["sets"][implied] = digest(implied)
     write_stamp(stamp)

@@ -16,9 +16,8 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.documentation
 def test_the_site_is_whole_and_stands_alone() -> None:
     # This is one test, because two builds at the same time would disturb each other.
     built = subprocess.run(

@@ -1,11 +1,13 @@
 """Test judges of whole answers with the real local model, on held-out cases.
 
 The cases were not used to choose the prompts or the thresholds. docs/methods/whole-answer.md has
-the figures, from which the tests leave a margin.
+the figures, from which the tests leave a margin. A third of the cases is judged, and all of them
+where `DEMUR_RUN_ALL` is set (`make test-all`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import pytest
@@ -73,17 +75,22 @@ SELF_CONTRADICTORY = [
     "Im Dorf leben 300 Menschen. Dort wohnt seit Jahren niemand mehr.",
 ]
 
+EVERY = 1 if os.environ.get("DEMUR_RUN_ALL") else 3
+
 
 def judged(evaluator: Evaluator, samples: Sequence[dict[str, str]]) -> list[Evaluation]:
-    """Return the evaluations of the samples, of which none may be undetermined."""
-    found = [evaluator.invoke(sample) for sample in samples]
+    """Return the evaluations of every so many samples, of which none may be undetermined."""
+    found = [evaluator.invoke(sample) for sample in samples[::EVERY]]
     assert [one.error for one in found if one.error] == []
     return found
 
 
-def right(passing: Sequence[Evaluation], failing: Sequence[Evaluation]) -> tuple[int, int]:
-    """Return how many samples of each kind are judged rightly."""
-    return sum(one.passed is True for one in passing), sum(one.passed is False for one in failing)
+def right(passing: Sequence[Evaluation], failing: Sequence[Evaluation]) -> tuple[float, float]:
+    """Return the share of each kind of samples that is judged rightly."""
+    return (
+        sum(one.passed is True for one in passing) / len(passing),
+        sum(one.passed is False for one in failing) / len(failing),
+    )
 
 
 def ranked(passing: Sequence[Evaluation], failing: Sequence[Evaluation]) -> float:
@@ -98,8 +105,8 @@ def test_most_answers_beside_the_question_are_found(model: BaseChatModel) -> Non
         for cases in (RELEVANT, IRRELEVANT)
     )
     passed, failed = right(passing, failing)
-    assert passed >= 9
-    assert failed >= 9
+    assert passed >= 9 / 12
+    assert failed >= 9 / 12
     assert ranked(passing, failing) >= 0.85
 
 
@@ -109,6 +116,6 @@ def test_an_answer_against_itself_scores_lower_on_the_whole(model: BaseChatModel
         for answers in (CONSISTENT, SELF_CONTRADICTORY)
     )
     passed, failed = right(passing, failing)
-    assert passed >= 7
-    assert failed >= 4
+    assert passed >= 7 / 12
+    assert failed >= 4 / 12
     assert ranked(passing, failing) >= 0.6
