@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from demur import Evaluation, Sample, Threshold, cli
 from demur.calibration import best_f1, calibrate, percentile
 from demur.observe import Record
 from support import records
 from support.evaluators import Scripted
-from support.records import HOSTILE, found, guarded, jsonl, sqlite, undetermined
+from support.records import found, jsonl, sqlite, undetermined
 from support.scoring import rows, run_on
 
 PRINTS = {"evaluator": "RefChecker", "model": "gpt"}
@@ -148,15 +145,6 @@ def test_a_log_gives_what_calibrate_gives(
     assert (again["file"], again["saved"]) == (str(path), told["saved to"])
 
 
-def test_of_a_guards_run_the_first_answer_counts(command: Command) -> None:
-    runs = [
-        guarded(judged(score), judged(1.0), at=at, metadata={"hallucinated": score < 0.5})
-        for at, score in enumerate([0.1, 0.2, 0.6, 0.7])
-    ]
-    command.told(command.log(*runs), "--percentile", 50)
-    assert command.chosen().value == 0.6
-
-
 class Told(Scripted):
     """Give scores whose fingerprints are known."""
 
@@ -190,19 +178,6 @@ def test_results_of_demur_score_are_labelled_by_key(tmp_path: Path, command: Com
     }
     assert told["use"].startswith("Told(..., threshold=Threshold.load(")
     assert path.read_bytes() == before
-
-
-def test_of_one_answer_the_last_finding_counts(tmp_path: Path, command: Command) -> None:
-    path = _results(tmp_path, [0.1, 0.2, 0.3])
-    lines = map(json.loads, path.read_text().splitlines()[1:])
-    again = next(line for line in lines if line["key"] == "q0")
-    again["evaluation"]["score"] = 0.9
-    with path.open("a") as file:
-        file.write(json.dumps(again) + "\n")
-        file.write(json.dumps({"spent": {"calls": 3}}) + "\n")
-    command.told(path, "--percentile", 50)
-    chosen = command.chosen("rows.scores")
-    assert (chosen.samples, chosen.value) == (3, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -266,20 +241,14 @@ def test_what_is_left_out_is_counted(tmp_path: Path, command: Command) -> None:
 # -- answers with nothing to check -----------------------------------------------------------------
 
 
-def _silent(command: Command, wrong: int, right: int) -> Path:
-    """Write a log with answers that state nothing: `wrong` are hallucinated, `right` are not."""
-    case = _case(300, labelled=True)
-    silent = [
-        scored(nothing_to_check(), at=1000 + at, metadata={"hallucinated": at < wrong})
-        for at in range(wrong + right)
-    ]
-    return command.log(*case.runs, *silent)
-
-
 def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
     command: Command,
 ) -> None:
-    path = _silent(command, wrong=50, right=9)  # These are the counts of the attack.
+    silent = [
+        scored(nothing_to_check(), at=1000 + at, metadata={"hallucinated": at < 50})
+        for at in range(59)  # These are the counts of the attack.
+    ]
+    path = command.log(*_case(300, labelled=True).runs, *silent)
     said = command.refuses(path, "--target", 0.05)
     assert "50 of the 150 hallucinated answers state nothing to check" in said
     assert "--on-abstain fail" in said
@@ -294,33 +263,6 @@ def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
         '(on_abstain="fail")'
     )
     assert "left out" not in told
-
-
-@pytest.mark.parametrize("way", [["--target", 0.1], ["--best-f1"], ["--percentile", 40]])
-def test_every_figure_is_of_the_same_answers(way: list[object], command: Command) -> None:
-    told = command.told(_silent(command, wrong=3, right=9), *way)
-    chosen = command.chosen()
-    assert (chosen.on_abstain, chosen.samples) == ("pass", 312)
-    labelled = chosen.hallucinated is not None
-    assert told["nothing to check"].startswith(
-        f"12 answers{', 3 of them hallucinated' if labelled else ''}: counted as passing"
-    )
-    assert told["of these pass"].startswith(f"{chosen.passed} ({chosen.passed / 312:.1%})")
-    if labelled:
-        assert chosen.hallucinated == 103
-        assert (chosen.passed_hallucinated or 0) >= 3
-
-
-def test_claims_without_a_label_count_against_no_answer_that_passes(command: Command) -> None:
-    bounds = {"score_bounds": [0.9, 1.0]}
-    partly = found(score=None, passed=None, error="1 claim has no label", details=bounds)
-    partly = partly.model_copy(update={"fingerprints": PRINTS})
-    more = [scored(partly, at=1000 + at, metadata={"hallucinated": True}) for at in range(20)]
-    told = command.told(command.log(*_case(labelled=True).runs, *more), "--target", 0.1)
-    assert command.chosen().value > 0.9
-    assert command.chosen().hallucinated == 87
-    said = "are claims of 20 answers: the lowest score that each can have counts"
-    assert told["without a label"] == said
 
 
 def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Command) -> None:
@@ -386,14 +328,6 @@ def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, command: Com
     assert (whole["repeats"], whole["threshold"]["samples"]) == (120, 60)
 
 
-def test_an_answer_that_is_labelled_both_ways_is_named(command: Command) -> None:
-    case = _case(labelled=True)
-    twin = scored(judged(0.1), at=999, answer="It is 3 m  high.", metadata={"hallucinated": False})
-    said = command.refuses(command.log(*case.runs, twin), "--target", 0.1)
-    assert f"{case.runs[3].id!r} and {twin.id!r} are the same answer" in said
-    assert "correct the labels" in said
-
-
 # -- whose scores ----------------------------------------------------------------------------------
 
 
@@ -426,12 +360,6 @@ def test_scores_that_cannot_be_compared_are_refused_with_what_would_do(
     part.write_text(capsys.readouterr().out)
     command.told(part, "--percentile", 50)
     assert command.chosen("part").fingerprints == {"model": "gpt-4"}
-
-
-def test_namesakes_are_not_taken_for_one(command: Command) -> None:
-    pairs = [(judged(0.9, model="a"), judged(0.1, model="b")), (judged(0.5, model="a"),)]
-    path = command.log(*(scored(*pair, at=at) for at, pair in enumerate(pairs)))
-    assert "called 'RefChecker' judged the same answers" in command.refuses(path, "--percentile", 5)
 
 
 def test_answers_judged_by_sentences_are_told_and_guarantee_nothing(command: Command) -> None:
@@ -515,23 +443,6 @@ def test_how_it_is_used(
     one = found("Any", 0.5, fingerprints=prints)
     path = command.log(*(scored(one, at=at) for at in range(3)))
     assert use in command.told(path.name, "--percentile", 5)["use"]
-
-
-@pytest.mark.parametrize("options", [["--percentile", 50], ["--percentile", 50, "--json"]])
-def test_names_cannot_steer_a_terminal(
-    options: list[object], command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        import_module("demur.cli.calibrate"),
-        "output",
-        lambda: Console(force_terminal=True, width=100, highlight=False),
-    )
-    one = found(HOSTILE, 0.5, fingerprints={"evaluator": HOSTILE, HOSTILE: HOSTILE})
-    path = command.log(*(scored(one, at=at) for at in range(3)))
-    code, out, _ = command.run(path, *options)
-    assert code == 0
-    out = re.sub(r"\x1b\[[01]m", "", out)
-    assert all(sign.isprintable() or sign == "\n" for sign in out)
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -31,9 +31,8 @@ from demur import (
 from demur.__main__ import main
 from demur.local import EVERY, Manifest
 from support.fakes import scripted
-from support.openai_server import Answer, openai_server
-from support.spawned import Spawned, spawned_demur
-from support.waiting import NEVER
+from support.openai_server import openai_server
+from support.spawned import Spawned
 
 FACT = "Paris is the capital of France."
 USAGE = Usage(calls=3, cached=1, input_tokens=1234, output_tokens=56, seconds=2.04)
@@ -431,17 +430,3 @@ def test_a_closed_pipe_does_not_change_the_verdict(tmp_path: Path) -> None:
         process = Spawned(textwrap.dedent(code), tmp_path, *command, **environment)
         assert process.end() == 2
     assert "Traceback" not in process.err
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_an_interrupt_does_not_wait_for_the_replies(tmp_path: Path) -> None:
-    triplets = '("Paris", "is in", "France")\n("Paris", "has", "a river")'
-    command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
-    command += ["--model", "openai:x", "--checker", "per_claim"]
-    with openai_server([triplets, Answer("Entailment", held=NEVER)]) as server:
-        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "key"}
-        process = spawned_demur(tmp_path, *command, **environment)
-        server.arrived(3)
-        process.signal(signal.SIGINT)
-        assert process.end() == 130

@@ -39,14 +39,6 @@ def test_a_line_for_every_minute(clock: list[float], capsys: Any) -> None:
     assert lines[1] == "scoring, 1 call: 507 of 10,000, about 26:22:10 left"
 
 
-def test_what_is_over_soon_has_no_line(clock: list[float], capsys: Any) -> None:
-    with progress.counts() as report:
-        for done in range(13):
-            report("single", "a table", done, 12)
-            clock[0] += 0.3
-    assert capsys.readouterr().err == ""
-
-
 def test_each_task_has_lines_of_its_own(clock: list[float], capsys: Any) -> None:
     with progress.counts() as report:
         for task, note in (("asking", "1 call"), ("scoring", "2 calls")):

@@ -42,15 +42,6 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
     assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
 
 
-def test_scores_of_several_parts_are_told(tmp_path: Path) -> None:
-    sentences = [scored(found(score=0.9), found(score=0.4), at=at) for at in range(2)]
-    assert _run(jsonl(tmp_path / "a.jsonl", [*sentences, scored(at=3)])) == 0
-    assert "2 answers were judged sentence by sentence" in (tmp_path / "a.html").read_text("utf-8")
-    both = [found(fingerprints={"model": one}) for one in "ab"]
-    assert _run(jsonl(tmp_path / "b.jsonl", [scored(*both)])) == 0
-    assert "Several evaluators have this name" in (tmp_path / "b.html").read_text("utf-8")
-
-
 def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     runs = [scored(found(score=at / 10), at=at) for at in range(10)]
     log = jsonl(tmp_path / "a.jsonl", runs)
@@ -79,16 +70,6 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
         "These are the newest 4 of 10 runs.",
     ):
         assert said in page
-
-
-def test_damaged_lines_are_told(tmp_path: Path, capsys: Any) -> None:
-    log = jsonl(tmp_path / "a.jsonl", RUNS[:2])
-    log.write_bytes(log.read_bytes() + b"{}\n" * 30)
-    assert _run(log) == 0
-    err = capsys.readouterr().err
-    assert "line 3 is left out: id: Field required" in err
-    assert err.count("is left out") == 20
-    assert "10 more are left out" in err
 
 
 def test_wrong_usage(log: Path, tmp_path: Path, capsys: Any) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from demur import FEWL, cli
+from demur import cli
 from demur.cli import methods
-from demur.similarity import Similarity
 from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytest.importorskip("chromadb")
@@ -144,38 +143,6 @@ def test_a_restart_with_other_configurations_asks_for_nothing(
     # ones.
     assert _score(file, "--restart", model="openai:y") == 0
     assert len(server.requests) == 2 * asked
-
-
-def _cosine(pairs: list[tuple[str, str]]) -> list[float]:
-    """Stand in for the cosine of embeddings, which needs weights."""
-    return [0.5] * len(pairs)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "name"),
-    [("rouge", "fewl-mean-one"), ("cosine", "multi-weighted-mean-one")],
-)
-def test_the_default_is_what_demur_takes_by_default(
-    similarity: str, name: str, file: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if similarity == "cosine":
-        made = Similarity(_cosine, "cosine", "cosine:none")
-        monkeypatch.setattr(methods, "resolve_similarity", lambda name: made)
-    assert _score(file, "--similarity", similarity, configs=()) == 0
-    findings = _findings(file)
-    assert {evaluator for _, evaluator in findings} == {name}
-    taken = FEWL("openai:x", similarity=methods.resolve_similarity(similarity))
-    assert {one["fingerprints"]["formula"] for one in findings.values()} == {
-        taken.fingerprints["formula"]
-    }
-
-
-def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any) -> None:
-    assert _score(file, "--premise", "reference", configs=("multi",)) == 0
-    told = [one["fingerprints"]["formula"] for one in _findings(file).values()]
-    assert all("premise=reference" in formula for formula in told)
-    assert _score(file, configs=("multi",)) == 64
-    assert "premise" in capsys.readouterr().err
 
 
 def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
