@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -21,7 +21,6 @@ from demur._undetermined import UndeterminedError
 from demur.runtime import (
     CallPolicy,
     ChatCall,
-    Outcome,
     Reply,
     RunnableCall,
     Steps,
@@ -29,18 +28,13 @@ from demur.runtime import (
     ask_all,
     drive,
 )
+from support.calls import Run, chat, steps
 from support.clock import Clock
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
 from support.waiting import NEVER, PATIENCE, auntil, until
 
 QUICK = CallPolicy(first_delay=0.01)
-
-Run = Callable[..., Sequence[Outcome[Any]]]
-
-
-def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
-    return ChatCall(model, [HumanMessage(text)], "stage", **fields)
 
 
 def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
@@ -54,27 +48,9 @@ def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
     return script
 
 
-def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
-    return (yield from ask_all(calls))
-
-
-@pytest.fixture(params=["sync", "async"])
-def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Return a function that makes calls, in threads or in an event loop."""
-    loop = asyncio.new_event_loop()
-
-    def sync(
-        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
-    ) -> Sequence[Outcome[Any]]:
-        return drive(_steps(calls), config or {}, policy)[0]
-
-    def asynchronous(
-        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
-    ) -> Sequence[Outcome[Any]]:
-        return loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
-
-    yield sync if request.param == "sync" else asynchronous
-    loop.close()
+@pytest.fixture
+def run(run: Run) -> Run:
+    return partial(run, policy=QUICK)
 
 
 def test_a_reply_comes_with_its_text_and_what_it_cost(run: Run) -> None:
@@ -84,38 +60,6 @@ def test_a_reply_comes_with_its_text_and_what_it_cost(run: Run) -> None:
     usage = outcome.usage
     assert (usage.calls, usage.cached, usage.input_tokens, usage.output_tokens) == (1, 0, 4, 3)
     assert usage.seconds > 0
-
-
-def test_outcomes_come_in_the_order_of_the_calls(run: Run) -> None:
-    others = threading.Event()
-
-    def script(request: dict[str, Any], number: int) -> Answer:
-        if number == 4:
-            others.set()
-        text = request["messages"][-1]["content"]
-        return Answer(text, held=others if text == "0" else None)
-
-    with openai_server(script) as server:
-        model = server.model()
-        outcomes = run(*(chat(model, str(at)) for at in range(5)))
-    assert [outcome.value.text for outcome in outcomes] == ["0", "1", "2", "3", "4"]
-
-
-def test_a_passing_fault_is_tried_again(run: Run) -> None:
-    with openai_server([Answer(status=500), "fine"]) as server:
-        (outcome,) = run(chat(server.model()))
-        assert len(server.requests) == 2
-    assert outcome.value.text == "fine"
-    assert outcome.usage.calls == 2
-
-
-def test_a_request_that_hangs_is_tried_again(run: Run) -> None:
-    with openai_server([Answer(held=NEVER), "fine"]) as server:
-        # A slow machine may need several tries.
-        policy = CallPolicy(first_delay=0, timeout=0.2, attempts=1000)
-        (outcome,) = run(chat(server.model()), policy=policy)
-    assert outcome.value.text == "fine"
-    assert outcome.usage.calls >= 2
 
 
 def test_a_lasting_fault_is_not_tried_again(run: Run) -> None:
@@ -185,7 +129,7 @@ def test_slots_are_shared_by_all_evaluations() -> None:
         policy = CallPolicy(attempts=1, max_concurrency=3)
 
         def evaluate(number: int) -> str | None:
-            return drive(_steps([chat(model, str(number))]), {}, policy)[0][0].error
+            return drive(steps(chat(model, str(number))), {}, policy)[0][0].error
 
         with ThreadPoolExecutor(12) as pool:
             assert list(pool.map(evaluate, range(12))) == [None] * 12
@@ -229,24 +173,6 @@ def test_requests_that_differ_in_an_option_are_not_shared(run: Run) -> None:
         model = server.model()
         run(*(chat(model, options={"max_tokens": at}) for at in (1, 2)))
         assert {request["max_completion_tokens"] for request in server.requests} == {1, 2}
-
-
-def test_one_who_is_patient_does_not_get_the_failure_of_one_who_is_not() -> None:
-    barrier = threading.Barrier(2)
-
-    def script(request: dict[str, Any], number: int) -> Answer:
-        if number < 2:
-            barrier.wait(PATIENCE)  # Both requests are then in flight.
-            return Answer(status=500)
-        return Answer("fine")
-
-    with openai_server(script) as server, ThreadPoolExecutor(2) as pool:
-        model = server.model()
-        policies = CallPolicy(attempts=1), CallPolicy(attempts=2, first_delay=0)
-        runs = [pool.submit(drive, _steps([chat(model)]), {}, policy) for policy in policies]
-        (hasty,), (patient,) = (run.result()[0] for run in runs)
-    assert hasty.error is not None
-    assert patient.value.text == "fine"
 
 
 def test_samples_are_never_shared(run: Run) -> None:
@@ -299,14 +225,14 @@ def test_usage_is_accounted_by_stage() -> None:
     with openai_server(["a b"]) as server:
         model = server.model()
 
-        def steps() -> Steps[str]:
+        def twice() -> Steps[str]:
             yield from ask_all([ChatCall(model, [HumanMessage("one")], "first")])
             yield from ask_all(
                 [ChatCall(model, [HumanMessage(str(at))], "second") for at in range(3)]
             )
             return "done"
 
-        result, ledger = drive(steps(), {}, QUICK)
+        result, ledger = drive(twice(), {}, QUICK)
     assert result == "done"
     assert {stage: usage.calls for stage, usage in ledger.usage.items()} == {
         "first": 1,
@@ -325,7 +251,7 @@ def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
     model = ScriptedModel(script=script)
     calls = [chat(model, f"<claim-{at}>") for at in range(20)]
     with pytest.raises(KeyboardInterrupt):
-        drive(_steps(calls), {}, CallPolicy(max_concurrency=3))
+        drive(steps(*calls), {}, CallPolicy(max_concurrency=3))
     free.set()
     assert len(model.requests) <= 3
 
@@ -349,13 +275,13 @@ async def test_cancelling_leaves_no_task_and_no_slot_taken() -> None:
     with openai_server([Answer(held=NEVER), "x"]) as server:
         model = server.model()
         policy = CallPolicy(max_concurrency=1)
-        task = asyncio.create_task(adrive(_steps([chat(model, "a")]), {}, policy))
+        task = asyncio.create_task(adrive(steps(chat(model, "a")), {}, policy))
         await auntil(lambda: server.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        (outcome,), _ = await adrive(_steps([chat(model, "b")]), {}, policy)
+        (outcome,), _ = await adrive(steps(chat(model, "b")), {}, policy)
         assert outcome.value.text == "x"
 
 

@@ -53,14 +53,6 @@ def test_langchains_default_is_no_tokenizer_of_the_models() -> None:
     assert prompt_tokens(FakeListChatModel(responses=["x"]), ASKED) == ESTIMATE
 
 
-def test_one_that_fails_leaves_it_to_the_estimate() -> None:
-    def fail(text: str) -> list[int]:
-        raise RuntimeError("no vocabulary")
-
-    model = FakeListChatModel(responses=["x"], custom_get_token_ids=fail)
-    assert prompt_tokens(model, ASKED) == ESTIMATE
-
-
 @pytest.fixture
 def openai(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))

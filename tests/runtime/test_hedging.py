@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import HumanMessage
 
 from demur import Evaluation, RefChecker, Sample
 from demur.runtime import (
     Account,
     CallPolicy,
-    ChatCall,
-    Outcome,
     Scope,
-    Steps,
-    adrive,
-    ask_all,
-    drive,
     within_scope,
 )
-from support.fakes import ScriptedModel
+from support.calls import Run, chat
 from support.openai_server import Answer, OpenAIServer, openai_server
-from support.waiting import NEVER, PATIENCE, auntil
+from support.waiting import NEVER, auntil
 
 AFTER = 0.05
 HEDGED = CallPolicy(hedge_after=AFTER, first_delay=0)
@@ -34,36 +27,10 @@ IN_VAIN = CallPolicy(hedge_after=AFTER, timeout=3 * AFTER, attempts=1)
 """The policy for a request without a reply: whatever follows `AFTER` has happened at its end."""
 LATE = 3600.0
 
-Run = Callable[..., Sequence[Outcome[Any]]]
 
-
-def chat(model: Any, text: str = "hello", **fields: Any) -> ChatCall:
-    return ChatCall(model, [HumanMessage(text)], "stage", **fields)
-
-
-def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
-    return (yield from ask_all(calls))
-
-
-@pytest.fixture(params=["sync", "async"])
-def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Return a function that makes calls, in threads or in an event loop."""
-    loop = asyncio.new_event_loop()
-
-    def sync(
-        *calls: Any, policy: CallPolicy = HEDGED, config: Any = None
-    ) -> Sequence[Outcome[Any]]:
-        return drive(_steps(calls), config or {}, policy)[0]
-
-    def asynchronous(
-        *calls: Any, policy: CallPolicy = HEDGED, config: Any = None
-    ) -> Sequence[Outcome[Any]]:
-        found = loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
-        assert asyncio.all_tasks(loop) == set()
-        return found
-
-    yield sync if request.param == "sync" else asynchronous
-    loop.close()
+@pytest.fixture
+def run(run: Run) -> Run:
+    return partial(run, policy=HEDGED)
 
 
 def test_the_second_reply_counts_where_it_comes_first(run: Run) -> None:
@@ -143,14 +110,6 @@ def test_a_failure_of_both_is_one_try(run: Run) -> None:
     assert outcome.usage.calls == 4
 
 
-def test_an_error_before_it_is_tried_again_as_ever(run: Run) -> None:
-    with openai_server([Answer(status=500), "fine"]) as server:
-        policy = CallPolicy(hedge_after=LATE, first_delay=0)
-        (outcome,) = run(chat(server.model()), policy=policy)
-        assert len(server.requests) == 2
-    assert outcome.value.text == "fine"
-
-
 @pytest.mark.parametrize(("after", "calls"), [(AFTER, 2), (LATE, 1)])
 def test_both_have_the_time_of_one_try(run: Run, after: float, calls: int) -> None:
     with openai_server([Answer(held=NEVER)]) as server:
@@ -165,17 +124,6 @@ def test_none_is_made_while_all_slots_are_taken(run: Run) -> None:
         policy = CallPolicy(hedge_after=AFTER, timeout=0.15, attempts=1, max_concurrency=1)
         (outcome,) = run(chat(server.model()), policy=policy)
     assert outcome.usage.calls == 1
-
-
-def test_its_slot_is_free_again(run: Run) -> None:
-    policy = CallPolicy(hedge_after=AFTER, max_concurrency=2)
-    with openai_server(
-        lambda request, number: Answer("x", held=None if number % 2 else NEVER)
-    ) as server:
-        model = server.model()
-        for at in range(3):
-            (outcome,) = run(chat(model, str(at)), policy=policy)
-            assert outcome.usage.calls == 2
 
 
 @pytest.mark.slow
@@ -218,21 +166,6 @@ def test_a_second_one_that_the_budget_refuses_has_reached_no_limit(run: Run) -> 
     assert "no reply within" in str(outcome.error)
     assert outcome.usage.calls == 1
     assert account.exhausted is None
-
-
-def test_an_interrupt_is_raised_at_once() -> None:
-    free = threading.Event()
-
-    def script(stage: str, messages: Any) -> str:
-        if len(model.requests) == 2:
-            raise KeyboardInterrupt
-        free.wait(PATIENCE)
-        return "x"
-
-    model = ScriptedModel(script=script)
-    with pytest.raises(KeyboardInterrupt):
-        drive(_steps([chat(model)]), {}, HEDGED)
-    free.set()
 
 
 async def test_cancelling_ends_both() -> None:

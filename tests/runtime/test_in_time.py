@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
 
 from demur.runtime import (
     Account,
     CallPolicy,
-    ChatCall,
     LocalCall,
     Outcome,
     RunnableCall,
     Scope,
-    Steps,
-    adrive,
-    ask_all,
-    drive,
     within_scope,
 )
+from support.calls import Run, chat
 from support.clock import Clock
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
 from support.waiting import NEVER, PATIENCE, wait
 
 TIME, LATE = 0.1, 3600.0
-
-Run = Callable[..., Sequence[Outcome[Any]]]
-
-
-def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
-    return (yield from ask_all(calls))
 
 
 @pytest.fixture
@@ -47,29 +36,15 @@ def free() -> Iterator[threading.Event]:
     event.set()
 
 
-@pytest.fixture(params=["sync", "async"])
-def run(request: pytest.FixtureRequest, free: threading.Event) -> Run:
+@pytest.fixture
+def run(run: Run, free: threading.Event) -> Run:
     """Return a function that makes calls with little time, in threads or in an event loop."""
 
-    def made(
-        *calls: Any, policy: CallPolicy | None = None, seconds: float = TIME
-    ) -> Sequence[Outcome[Any]]:
-        async def till_free() -> Sequence[Outcome[Any]]:
-            try:
-                return (await adrive(_steps(calls), {}, policy))[0]
-            finally:
-                free.set()  # The loop cannot end before its threads do.
-
+    def made(*calls: Any, seconds: float = TIME) -> Sequence[Outcome[Any]]:
         with within_scope(Scope().ending_within(seconds)):
-            if request.param == "sync":
-                return drive(_steps(calls), {}, policy)[0]
-            return asyncio.run(till_free())
+            return run(*calls)
 
     return made
-
-
-def chat(model: Any, text: str = "hello") -> ChatCall:
-    return ChatCall(model, [HumanMessage(text)], "stage")
 
 
 def test_the_earlier_end_holds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,12 +58,6 @@ def test_the_earlier_end_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Scope(Account(model_calls=1)).remaining_seconds() is None
     clock.go_on(30)
     assert [one.remaining_seconds() for one in both] == [20, 0]
-
-
-def test_what_is_known_in_it_is_shared() -> None:
-    scope = Scope()
-    scope.ending_within(1).known["key"] = "value"
-    assert scope.known == {"key": "value"}
 
 
 def test_a_request_gets_what_is_left(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,18 +157,6 @@ def test_work_that_is_quick_is_done_though_the_time_is_up(
     (outcome,) = run(LocalCall(lambda: written.append("paid"), "keeping"), seconds=1e-9)
     assert outcome.error is None
     assert written == ["paid"]
-
-
-def test_without_a_limit_work_runs_where_it_is_called() -> None:
-    seen: list[threading.Thread] = []
-
-    def look(*_: Any) -> None:
-        seen.append(threading.current_thread())
-
-    with within_scope(Scope(Account(model_calls=1))):
-        drive(_steps([LocalCall(look, "local")]), {}, None)
-        drive(_steps([RunnableCall(RunnableLambda(look), "x", "retrieval")]), {}, None)
-    assert seen == [threading.current_thread()] * 2
 
 
 def test_one_who_has_time_does_not_share_the_request_of_one_who_has_not(

@@ -9,9 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,10 +19,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from demur.runtime import CallPolicy, ChatCall, ask, drive, in_own_loop, pool
 from support.fakes import ScriptedModel
 from support.processes import told
-from support.waiting import PATIENCE, until, wait
+from support.waiting import PATIENCE, wait
 
 _who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
-_what: contextvars.ContextVar[object] = contextvars.ContextVar("what")
 
 
 def _watching(seen: list[Any], what: Callable[[], Any]) -> ScriptedModel:
@@ -43,13 +39,6 @@ def _ask(model: BaseChatModel, number: int) -> None:
     assert drive(ask(call), {}, CallPolicy())[0].text == "x"
 
 
-def test_calls_one_after_another_share_their_threads() -> None:
-    seen: list[threading.Thread] = []
-    model = _watching(seen, threading.current_thread)
-    until(lambda: _ask(model, len(seen)) or len(set(seen)) < len(seen))
-    assert all(thread.daemon for thread in seen)
-
-
 def test_a_thread_sees_the_context_of_each_caller_and_keeps_none() -> None:
     seen: list[str] = []
     model = _watching(seen, _who.get)
@@ -59,21 +48,6 @@ def test_a_thread_sees_the_context_of_each_caller_and_keeps_none() -> None:
         _who.reset(token)
     _ask(model, len(seen))
     assert seen == ["Ann", "Bo", "nobody"]
-
-
-def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_IDLE_SECONDS", 0.01)
-    seen: list[threading.Thread] = []
-    model = _watching(seen, threading.current_thread)
-    with monkeypatch.context() as patch:
-        patch.setattr(pool, "_idle", deque())  # No idle thread of another test is used.
-        for at in range(20):  # Some pauses are about as long as a thread waits.
-            _ask(model, at)
-            time.sleep(0.005 * (at % 4))
-        for thread in seen:
-            thread.join(60)
-        assert not any(thread.is_alive() for thread in seen)
-        assert not pool._idle
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -209,46 +183,11 @@ def test_an_exception_of_the_work_is_the_callers() -> None:
     assert begun == [0, 1, 2]
 
 
-def test_without_items_there_is_nothing_to_wait_for() -> None:
-    assert list(pool.as_completed(str, [], 4)) == []
-
-
 def test_work_sees_the_callers_context() -> None:
     token = _who.set("Ann")
     found = pool.as_completed(lambda _: _who.get(), range(3), 2)
     assert list(found) == ["Ann"] * 3
     _who.reset(token)
-
-
-def test_a_thread_keeps_nothing_of_the_work_that_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The thread's end is not what frees the work.
-    monkeypatch.setattr(pool, "_IDLE_SECONDS", 2 * PATIENCE)
-
-    class Work:
-        def __call__(self) -> None:
-            pass
-
-    work = Work()
-    done = weakref.ref(work)
-    pool.within(PATIENCE, work)
-    del work
-    until(lambda: done() is None)
-
-
-def test_a_thread_takes_over_no_context_from_who_had_it_started(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Held:
-        pass
-
-    held = Held()
-    kept = weakref.ref(held)
-    monkeypatch.setattr(pool, "_idle", deque())  # A new thread must be started for this work.
-    token = _what.set(held)
-    pool.within(PATIENCE, lambda: None)
-    _what.reset(token)
-    del held, token
-    until(lambda: kept() is None)
 
 
 def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() -> None:

@@ -14,7 +14,6 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from demur.runtime import CallPolicy, describe
 from demur.runtime.retry import delay_before_retry, is_retryable, retry_after
-from support.faults import BROKEN
 from support.openai_server import Answer, openai_server
 
 REQUEST = httpx.Request("POST", "http://test")
@@ -64,17 +63,6 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
 )
 def test_errors_are_retried_by_their_class(error: Exception, expected: bool) -> None:
     assert is_retryable(error) is expected
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("fault", [name for name in BROKEN if name != "hang"])
-def test_what_a_faulty_endpoint_makes_langchain_raise_is_retried(
-    fault: str, streaming: bool
-) -> None:
-    script = [BROKEN[fault](Answer("x"))]
-    with openai_server(script) as server, pytest.raises(Exception) as caught:  # noqa: PT011  # any
-        server.model(streaming=streaming).invoke("hello")
-    assert is_retryable(caught.value), describe(caught.value)
 
 
 @pytest.mark.parametrize(
