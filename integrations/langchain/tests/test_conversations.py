@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, MessagesState, StateGraph
 
-from agent_server import REJECTED, make_agent, search, serving, small_search
+from agent_server import make_agent, search, serving, small_search
 from demur import Evaluation, Regenerate, Sample
 from demur.guard import REFUSAL
 from langchain_demur import HallucinationMiddleware, guarded_node
@@ -78,8 +79,15 @@ class TestAnAgent:
     @pytest.mark.parametrize("conversation", [True, False])
     def test_knows_what_tools_returned_before(self, say: Say, conversation: bool) -> None:
         """Ask about a ferry last, so that the last tool result says nothing of the tower."""
+
+        @tool("search")
+        def find(query: str) -> str:
+            """Search the archive."""
+            return FACTS[3] if "ferry" in query else FACTS[0]
+
         with openai_server(serving(search(), RIGHT, search("the ferry"), RIGHT)) as server:
-            agent = self.agent(server, _Ferry(), checks(conversation=conversation))
+            checked = checks(conversation=conversation)
+            agent = make_agent(server, [find], checked, checkpointer=InMemorySaver())
             said = [say(agent, QUESTION), say(agent, "And the ferry? How tall was it?")]
         assert said == [RIGHT, RIGHT if conversation else REFUSAL]
 
@@ -112,58 +120,6 @@ class TestAnAgent:
             assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
             messages = agent.get_state(THREAD).values["messages"]
         assert "Eve" in messages[0].text, "the summary stands in the conversation"
-
-    def test_knows_the_user_and_not_what_middleware_made_of_it(self, say: Say) -> None:
-        with openai_server(serving(HELLO, OTHER)) as server:
-            agent = self.agent(server, _Prompting(), checks(conversation=True))
-            assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
-
-    def test_streams_only_what_the_conversation_supports(self) -> None:
-        modes = ["messages", "updates", "values", "debug"]
-
-        async def collect(agent: Any, given: Any) -> list[Any]:
-            return [one async for one in agent.astream(given, THREAD, stream_mode=modes)]
-
-        for answer, leaves in ((NAME, True), (REJECTED, False)):
-            with openai_server(serving(HELLO, answer, answer)) as server:
-                agent = self.agent(server, checks(conversation=True))
-                agent.invoke({"messages": [HumanMessage(TOLD)]}, THREAD)
-                given: Any = {"messages": [HumanMessage(ASKED)]}
-                heard = [*agent.stream(given, THREAD, stream_mode=modes)]
-                heard_async = asyncio.run(collect(agent, given))
-            for mode in modes:
-                assert (answer in repr([one for one in heard if one[0] == mode])) is leaves
-                assert (answer in repr([one for one in heard_async if one[0] == mode])) is leaves
-
-
-class _Ferry(AgentMiddleware[Any, Any]):
-    """Let the tool know only of the ferry when it is asked about the ferry."""
-
-    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        return self._about(request, handler(request))
-
-    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        return self._about(request, await handler(request))
-
-    @staticmethod
-    def _about(request: Any, result: Any) -> Any:
-        if "ferry" not in request.tool_call["args"]["query"]:
-            return result
-        return result.model_copy(update={"content": FACTS[3]})
-
-
-class _Prompting(AgentMiddleware[Any, Any]):
-    """Send the model a message in the user's name."""
-
-    def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        return handler(request.override(messages=self._more(request.messages)))
-
-    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-        return await handler(request.override(messages=self._more(request.messages)))
-
-    @staticmethod
-    def _more(messages: list[BaseMessage]) -> list[BaseMessage]:
-        return [HumanMessage("Others are called Eve."), *messages]
 
 
 class _Sources(MessagesState):

@@ -77,34 +77,24 @@ def model_of(ending: Ending) -> GenericFakeChatModel:
     return GenericFakeChatModel(messages=iter([AIMessage(said) for said in ending.says] * 3))
 
 
-def generating(ending: Ending) -> Callable[[Any], Any]:
+def generating(ending: Ending, key: str = "messages") -> Callable[[Any], Any]:
     model = model_of(ending)
 
     def generate(state: Any) -> Any:
-        return {"messages": [model.invoke("?")]}
+        return {key: model.invoke("?")}
 
     return generate
 
 
-def answering(ending: Ending) -> Callable[[Any], Any]:
-    model = model_of(ending)
-
-    def generate(state: Any) -> Any:
-        return {"answer": model.invoke("?")}
-
-    return generate
-
-
-def an_agent(ending: Ending, guarded: bool) -> Any:
+def an_agent(ending: Ending, guarded: bool, saver: Any = True) -> Any:
     options = {"budget": Budget(attempts=2), **ending.options}
     checks = [HallucinationMiddleware(judge, **options)] if guarded else []
-    return create_agent(model_of(ending), [], middleware=checks, checkpointer=InMemorySaver())
+    saver = InMemorySaver() if saver else None
+    return create_agent(model_of(ending), [], middleware=checks, checkpointer=saver)
 
 
 def an_agent_below(ending: Ending, guarded: bool) -> Any:
-    options = {"budget": Budget(attempts=2), **ending.options}
-    checks = [HallucinationMiddleware(judge, **options)] if guarded else []
-    return one_node(create_agent(model_of(ending), [], middleware=checks))
+    return one_node(an_agent(ending, guarded, saver=False))
 
 
 def a_node(ending: Ending, guarded: bool) -> Any:
@@ -139,18 +129,19 @@ def a_node_that_calls_an_agent(ending: Ending, guarded: bool) -> Any:
 
 def a_guard(ending: Ending, guarded: bool) -> Any:
     """Put a guard into a node; the guard's chain has the node's name."""
-    chain: Any = answering(ending)
-    options = {"budget": Budget(attempts=2), **ending.options}
-    return one_node(Guard(chain, judge, **options) if guarded else chain)
+    return one_node(_in_guard(generating(ending, "answer"), ending, guarded))
 
 
 def a_guard_of_an_agent(ending: Ending, guarded: bool) -> Any:
     def last(found: Any) -> Any:
         return {"answer": found["messages"][-1]}
 
-    chain: Any = create_agent(model_of(ending), []) | last
+    return one_node(_in_guard(create_agent(model_of(ending), []) | last, ending, guarded))
+
+
+def _in_guard(chain: Any, ending: Ending, guarded: bool) -> Any:
     options = {"budget": Budget(attempts=2), **ending.options}
-    return one_node(Guard(chain, judge, **options) if guarded else chain)
+    return Guard(chain, judge, **options) if guarded else chain
 
 
 def _guarded(node: Any, ending: Ending) -> Any:
@@ -194,12 +185,6 @@ def events_without_nostream(graph: Any) -> Iterator[Any]:
     yield from _collected(graph.astream_events(QUESTION, THREAD, **options))
 
 
-def events_of_the_first_version(graph: Any) -> Iterator[Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield from _collected(graph.astream_events(QUESTION, THREAD, version="v1"))
-
-
 def events_of_the_third_version(graph: Any) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -230,7 +215,6 @@ LISTENERS: list[Listen] = [
     astream,
     all_events,
     events_without_nostream,
-    events_of_the_first_version,
     events_of_the_third_version,
     log,
 ]

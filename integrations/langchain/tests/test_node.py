@@ -33,7 +33,6 @@ from agent_server import (
 from demur import DemurError, Evaluation, Regenerate, Retrieve, Sample
 from demur.guard import REFUSAL, Budget, Feedback
 from langchain_demur import guarded_node
-from support.evaluators import ForStrictGuards
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
@@ -52,9 +51,6 @@ def one_node(node: Any, schema: Any = Sources, name: str = "generate") -> Any:
     graph.add_node(name, node)
     graph.set_entry_point(name)
     return graph.compile(checkpointer=InMemorySaver())
-
-
-SILENT = "I don't know."
 
 
 def judging(seen: list[Sample], *verdicts: bool) -> Callable[[Sample], Evaluation]:
@@ -120,24 +116,6 @@ class TestHistory:
         assert found["messages"][1].text == REFUSAL
         assert found["messages"][1].response_metadata["demur"]["outcome"] == "abstained"
 
-    def test_takes_no_threshold_that_promises_what_it_does_not_keep(self) -> None:
-        judge = ForStrictGuards(script=lambda sample: 0.5)
-        with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
-            guarded_node(saying(SILENT), judge)
-        guarded_node(saying(SILENT), judge, on_abstain="fail")
-
-    def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(self) -> None:
-        seen: list[Sample] = []
-        replies = [search(text=REJECTED), WRONG, RIGHT]
-        with openai_server(serving(*replies)) as server:
-            agent = make_agent(server, [small_search])
-            graph = one_node(guarded_node(agent, judging(seen, False, True)))
-            found = asyncio.run(graph.ainvoke(ASKED, THREAD))
-        # The second run of the agent had the feedback, so it did not need to search.
-        assert [one.type for one in found["messages"]] == ["human", "ai"]
-        assert found["messages"][-1].text == RIGHT
-        assert [len(sample.contexts) for sample in seen] == [1, 0]
-
     def test_is_not_judged_again_but_what_a_node_rewrites_in_it_is(self) -> None:
         seen: list[Sample] = []
         before = AIMessage(WRONG, id="before")
@@ -191,16 +169,6 @@ class Record:
 
 
 class TestShapes:
-    def test_a_text_under_a_key(self) -> None:
-        seen: list[Sample] = []
-        graph = one_node(
-            guarded_node(lambda state: {"answer": WRONG}, judging(seen, False)), schema=Rag
-        )
-        found = graph.invoke({"question": QUESTION, "context": [Document(FACTS[0])]}, THREAD)
-        assert found["answer"] == REFUSAL
-        assert seen[0].question == QUESTION
-        assert [document.page_content for document in seen[0].contexts] == [FACTS[0]]
-
     def test_a_key_that_the_caller_names(self) -> None:
         class Odd(TypedDict, total=False):
             asked: str
@@ -218,14 +186,6 @@ class TestShapes:
         found = one_node(node, schema=Odd).invoke({"asked": "a", "library": ["b"]}, THREAD)
         assert found["said"] == REFUSAL
         assert (seen[0].question, seen[0].contexts[0].page_content) == ("a", "b")
-
-    def test_contexts_by_a_function_of_the_state(self) -> None:
-        seen: list[Sample] = []
-        node = guarded_node(
-            saying(RIGHT), judging(seen, True), contexts=lambda state: [state["messages"][0].text]
-        )
-        one_node(node).invoke(ASKED, THREAD)
-        assert seen[0].contexts[0].page_content == QUESTION
 
     def test_contexts_of_retrievers_in_the_node(self) -> None:
         seen: list[Sample] = []

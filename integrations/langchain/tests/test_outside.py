@@ -47,23 +47,21 @@ def test_around_an_agent_it_names_the_middleware_before_anything_is_asked() -> N
         Guard(agent(), judge())
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_around_an_agent_in_a_chain_it_does_so_when_it_sees_the_messages(is_async: bool) -> None:
+def test_around_an_agent_in_a_chain_it_does_so_when_it_sees_the_messages() -> None:
     guard: Any = Guard(RunnablePassthrough() | agent(), judge())
     asked = {"messages": [("user", "why?")]}
     with pytest.raises(DemurError, match="HallucinationMiddleware of langchain-demur"):
-        asyncio.run(guard.ainvoke(asked)) if is_async else guard.invoke(asked)
+        guard.invoke(asked)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_the_last_message_can_be_had_judged(is_async: bool) -> None:
+def test_the_last_message_can_be_had_judged() -> None:
     asked = {"messages": [("user", "why?")]}
 
     def guarded(said: str) -> Any:
         guard: Any = Guard(
             agent(said), judge(), answer=lambda state: state["messages"][-1], on_fail="block"
         )
-        return asyncio.run(guard.ainvoke(asked)) if is_async else guard.invoke(asked)
+        return guard.invoke(asked)
 
     assert guarded("One is good.")["messages"][-1].text == "One is good."
     with pytest.raises(AnswerRejected):
