@@ -3,62 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 import pytest
-from langchain_classic.chains import create_retrieval_chain
-from langchain_classic.chains.combine_documents import create_stuff_documents_chain
-from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnablePassthrough
+from langchain_core.runnables import Runnable
 
 from demur import Guard, RefChecker
+from support.chains import CHAINS, text_chain
 from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
 from support.streams import Client
 
-PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
 WRONG = "The Amber Tower is 84 metres tall. It was opened in 6065. There are 302 steps."
 MARK = "6"
 """A digit that is in no right answer."""
-
-
-def _joined(documents: list[Document]) -> str:
-    return "\n".join(document.page_content for document in documents)
-
-
-def _text(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
-    return _message(model, retriever) | StrOutputParser()
-
-
-def _message(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
-    asked = {"context": itemgetter("input") | retriever | _joined, "input": itemgetter("input")}
-    return asked | PROMPT | model
-
-
-def _mapping(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
-    return RunnablePassthrough.assign(documents=itemgetter("input") | retriever).assign(
-        answer={"context": itemgetter("documents"), "input": itemgetter("input")} | PROMPT | model
-    )
-
-
-def _retrieval(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
-    return create_retrieval_chain(retriever, create_stuff_documents_chain(model, PROMPT))
-
-
-Build = Callable[[BaseChatModel, BaseRetriever], Runnable[Any, Any]]
-CHAINS: dict[str, Build] = {
-    "text": _text,
-    "message": _message,
-    "a message in a mapping": _mapping,
-    "create_retrieval_chain": _retrieval,
-}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +99,7 @@ def test_langgraph_streams_no_token_of_what_was_not_accepted(
     way: str, streaming: str, retriever: BaseRetriever
 ) -> None:
     with openai_server(application(WRONG, RIGHT)) as server:
-        guard = guarded(server, _text(server.model(), retriever), streaming=streaming)
+        guard = guarded(server, text_chain(server.model(), retriever), streaming=streaming)
 
         def node(state: Any) -> dict[str, Any]:
             asked = {"input": state["messages"][-1].text}
@@ -155,7 +116,7 @@ def test_langgraph_streams_no_token_of_what_was_not_accepted(
 def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> None:
     """Show that the test above can fail."""
     with openai_server(application(WRONG)) as server:
-        chain = _text(server.model(streaming=True), retriever)
+        chain = text_chain(server.model(streaming=True), retriever)
 
         def node(state: Any) -> dict[str, Any]:
             return {"messages": [AIMessage(chain.invoke({"input": state["messages"][-1].text}))]}

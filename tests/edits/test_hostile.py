@@ -271,14 +271,6 @@ def test_metadata_that_json_cannot_hold_costs_nobody_an_answer() -> None:
     assert citation.model_dump_json()
 
 
-@pytest.mark.parametrize("source", ["/", "///", ".", "\u200b", "\u200b\u2060", " ", ""])
-def test_a_document_without_a_name_has_its_number(source: str) -> None:
-    (citation,) = _cited(
-        "It is tall.", "list", Document(TEXT, metadata={"source": source})
-    ).citations
-    assert citation.title == ("." if source == "." else "document 1")
-
-
 def test_a_title_takes_no_citation_by_number_from_another_document() -> None:
     contexts = [Document("a", metadata={"title": "()"}), Document("b", metadata={"source": "/"})]
     for answer in ("Tall (Source: 2).", "Tall.\n\nSources: [2]", "Tall [^2].\n\n[^2]:"):
@@ -334,12 +326,6 @@ def test_no_definition_of_the_answers_own_stands_for_ours(form: Form, definition
         assert len(re.findall(r"^\[\^1\]:", left, re.MULTILINE)) == (form == "footnotes")
         for shown in _shown(left):
             assert not any("evil" in one for one in shown.addresses)
-
-
-def test_what_is_left_of_a_definition_has_no_mark_in_its_place() -> None:
-    assert _left("It is tall. [\n1\n]: https://evil.example", "numbers") == (
-        "It is tall [1].: https://evil.example [1]"
-    )
 
 
 CODE = (

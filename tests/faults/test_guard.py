@@ -12,7 +12,6 @@ import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import BaseModel
 
 from demur import AnswerRejected, Block, CallPolicy, Guard, RefChecker
 from demur.guard import REFUSAL, UNCHECKED, Guarded
@@ -48,25 +47,13 @@ def make_guard(chain: Runnable[Any, str], server: OpenAIServer, **options: Any) 
     return Guard(chain, checker, contexts=lambda _: ["A list of items"], **options)
 
 
-class Said(BaseModel):
-    """A structured answer, with the same words beside it."""
-
-    answer: str
-    also: list[str] = []
-
-
 def as_data(text: str) -> dict[str, Any]:
     return {"answer": text, "also": [text]}
-
-
-def as_object(text: str) -> Said:
-    return Said(**as_data(text))
 
 
 FORMS: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = {
     "text": (str, str),
     "data": (as_data, lambda refusal: {"answer": refusal, "also": []}),
-    "object": (as_object, lambda refusal: Said(answer=refusal)),
 }
 """How an answer leaves, and how a refusal does."""
 
@@ -125,9 +112,7 @@ def run_all(guard: Runnable[Any, Any], mode: str) -> list[Any]:
     return asyncio.run(guard.abatch(inputs, config, return_exceptions=True))
 
 
-@pytest.mark.parametrize(
-    ("form", "mode"), [("text", "async"), ("data", "sync"), ("object", "sync")]
-)
+@pytest.mark.parametrize(("form", "mode"), [("text", "async"), ("data", "sync")])
 def test_nothing_unchecked_leaves_and_no_call_is_lost(form: str, mode: str) -> None:
     made, refused = FORMS[form]
     script = Faulty(facts.serve, QUICK, share=0.3)
