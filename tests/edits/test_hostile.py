@@ -467,7 +467,7 @@ LONG = (
     *("\n", "[", "[[1", "[1](", "`", "~~~\n", "( source", "| a |\n", "Source: a\n", "- a\n"),
     *("【1", "href=", "<", "[x](javascript:y) ", '"a": ', "It is. "),
 )
-_LENGTH = 60_000
+_LENGTH = 30_000
 
 
 @pytest.mark.slow
