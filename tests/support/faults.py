@@ -104,6 +104,11 @@ class Faulty:
         self._seen: Counter[str] = Counter()
         self._lock = threading.Lock()
 
+    @property
+    def repeated(self) -> int:
+        """Return the number of retries: requests whose text had been sent before."""
+        return self._seen.total() - len(self._seen)
+
     def __call__(self, request: dict[str, Any], number: int) -> Answer:
         right = self._script(request, number)
         assert isinstance(right, Answer)
