@@ -1,8 +1,9 @@
 """Test judges of whole answers with the real local model, on held-out cases.
 
 The cases were not used to choose the prompts or the thresholds. docs/methods/whole-answer.md has
-the figures, from which the tests leave a margin. A third of the cases is judged, and all of them
-where `DEMUR_RUN_ALL` is set (`make test-all`).
+the figures, from which the tests leave a margin. All cases are judged where `DEMUR_RUN_ALL` is set
+(`make test-all`), otherwise a third of those for relevance: for self-contradiction, which the local
+model decides badly, a third says nothing.
 """
 
 from __future__ import annotations
@@ -75,12 +76,12 @@ SELF_CONTRADICTORY = [
     "Im Dorf leben 300 Menschen. Dort wohnt seit Jahren niemand mehr.",
 ]
 
-EVERY = 1 if os.environ.get("DEMUR_RUN_ALL") else 3
+ALL = bool(os.environ.get("DEMUR_RUN_ALL"))
 
 
 def judged(evaluator: Evaluator, samples: Sequence[dict[str, str]]) -> list[Evaluation]:
-    """Return the evaluations of every so many samples, of which none may be undetermined."""
-    found = [evaluator.invoke(sample) for sample in samples[::EVERY]]
+    """Return the evaluations of all or a third of the samples, of which none may be undetermined."""
+    found = [evaluator.invoke(sample) for sample in samples[:: 1 if ALL else 3]]
     assert [one.error for one in found if one.error] == []
     return found
 
@@ -110,6 +111,7 @@ def test_most_answers_beside_the_question_are_found(model: BaseChatModel) -> Non
     assert ranked(passing, failing) >= 0.85
 
 
+@pytest.mark.skipif(not ALL, reason="24 judgements: set DEMUR_RUN_ALL, as make test-all does")
 def test_an_answer_against_itself_scores_lower_on_the_whole(model: BaseChatModel) -> None:
     passing, failing = (
         judged(SelfContradiction(model), [{"answer": answer} for answer in answers])
