@@ -80,7 +80,7 @@ ALL = bool(os.environ.get("DEMUR_RUN_ALL"))
 
 
 def judged(evaluator: Evaluator, samples: Sequence[dict[str, str]]) -> list[Evaluation]:
-    """Return the evaluations of all or a third of the samples, of which none may be undetermined."""
+    """Return the evaluations of the samples or of a third; none may be undetermined."""
     found = [evaluator.invoke(sample) for sample in samples[:: 1 if ALL else 3]]
     assert [one.error for one in found if one.error] == []
     return found
