@@ -231,15 +231,7 @@ class ScriptedCompletions(CustomLLM):
     def stream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponseGen:
-        whole = self.complete(prompt, formatted, **kwargs)
-
-        def pieces() -> CompletionResponseGen:
-            said = ""
-            for word in re.findall(r"\s*\S+\s*$|\s*\S+", whole.text):
-                said += word
-                yield CompletionResponse(text=said, delta=word)
-
-        return pieces()
+        raise NotImplementedError
 
 
 class EndpointLLM(_Complete):
@@ -287,16 +279,7 @@ class EndpointLLM(_Complete):
 
     @llm_chat_callback()
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
-        def pieces() -> ChatResponseGen:
-            request = {**self._request(messages, kwargs), "stream": True}
-            said = ""
-            with self._client(openai.OpenAI) as client:
-                for chunk in client.chat.completions.create(**request):
-                    one = _piece(chunk, said)
-                    said += one.delta or ""
-                    yield one
-
-        return pieces()
+        raise NotImplementedError
 
     @llm_chat_callback()
     async def astream_chat(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from langchain_core.messages import BaseMessage
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.question_gen import LLMQuestionGenerator
+from llama_index.core.query_engine import RouterQueryEngine
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
 
@@ -54,13 +51,6 @@ def settled(handler: ScoreEventHandler) -> bool:
     return handler.flush(30) and not handler.counts.waiting and not handler._open
 
 
-class Angry(BaseEventHandler):
-    """Raise an error at every event."""
-
-    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        raise RuntimeError("no")
-
-
 def chat_engine(mode: str, *answers: str) -> BaseChatEngine:
     """Return a chat engine over the facts, whose model gives these answers."""
     llm = speaker(*(answers or (SPEECH,)))
@@ -81,25 +71,4 @@ def routed(engine: Any = None) -> RouterQueryEngine:
     tool = QueryEngineTool.from_defaults(engine or query_engine(RIGHT), description="the tower")
     return RouterQueryEngine.from_defaults(
         [tool], llm=chooses, selector=LLMSingleSelector.from_defaults(llm=chooses)
-    )
-
-
-def sub_questions(use_async: bool) -> SubQuestionQueryEngine:
-    """Return an engine that asks another engine two questions, and answers from the answers."""
-    asked = '[{"sub_question": "How tall?", "tool_name": "facts"}, '
-    asked += '{"sub_question": "How old?", "tool_name": "facts"}]'
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return asked if "tool_name" in str(messages[-1].content) else "Good, all of it."
-
-    llm = ScriptedLLM(script=script)
-    tool = QueryEngineTool.from_defaults(
-        build(llm).as_query_engine(llm=llm), name="facts", description="facts about the tower"
-    )
-    return SubQuestionQueryEngine.from_defaults(
-        [tool],
-        llm=llm,
-        question_gen=LLMQuestionGenerator.from_defaults(llm=llm),
-        use_async=use_async,
-        verbose=False,
     )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -21,12 +20,10 @@ from demur import (
     Budget,
     Cite,
     DemurError,
-    Evaluation,
-    Regenerate,
     Retrieve,
     Strip,
 )
-from demur.guard import REFUSAL, Feedback
+from demur.guard import REFUSAL
 from guarded_app import (
     assert_cited,
     build,
@@ -39,9 +36,8 @@ from guarded_app import (
 )
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
-from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings
-from support.waiting import until, wait
+from support.waiting import until
 
 CALLS = ["chat", "achat", "stream_chat", "astream_chat"]
 KINDS = ["context", "condense_question", "condense_plus_context"]
@@ -174,16 +170,6 @@ def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
     assert told(chat) == [QUESTION, RIGHT]
 
 
-def test_feedback_of_ones_own() -> None:
-    inner = engine("context", WRONG, RIGHT)
-
-    def again(message: str, feedback: Feedback) -> str:
-        return f"{message} You said: {feedback.answer}"
-
-    say("chat", GuardedChatEngine(inner, judge(), on_fail=Regenerate(again)))
-    assert f"You said: {WRONG}" in prompts(llm_of(inner))[-1]
-
-
 @pytest.mark.parametrize("call", ["stream_chat", "astream_chat"])
 def test_by_sentences(call: str) -> None:
     good = f"{RIGHT} It was opened in 1911."
@@ -292,20 +278,9 @@ def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: A
     assert "999 rooms" not in str(response.sources)
 
 
-def test_a_stream_that_is_left_is_forgotten() -> None:
-    chat = GuardedChatEngine(engine("context", f"{RIGHT} It is old."), judge())
-    stream: Any = chat.stream_chat(QUESTION).chat_stream
-    next(stream)
-    stream.close()
-    assert told(chat) == []
-    say("chat", chat, "And now?")
-    assert told(chat) == ["And now?", f"{RIGHT} It is old."]
-
-
-@pytest.mark.parametrize("kind", ["context", "simple"])
-def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) -> None:
+def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation() -> None:
     """Forget the unread answer, although LlamaIndex's engines remember it in their own thread."""
-    inner = engine(kind, WRONG)
+    inner = engine("simple", WRONG)
     chat = GuardedChatEngine(inner, judge(), on_error="open")
     unread: Any = chat.stream_chat(QUESTION)
     until(lambda: len(inner.chat_history) == 2)
@@ -318,20 +293,6 @@ def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) ->
     chat.chat("And then?")
     assert told(chat)[2:] == ["And then?", RIGHT]
     assert "97" not in prompts(llm_of(inner))[-1]
-
-
-def test_a_new_conversation_while_a_stream_is_open() -> None:
-    inner = engine("context", WRONG)
-    begun_anew = threading.Event()
-    llm_of(inner).script = lambda *_: wait(begun_anew) or WRONG
-    chat = GuardedChatEngine(inner, judge())
-    unread: Any = chat.stream_chat(QUESTION)
-    chat.reset()
-    begun_anew.set()
-    until(lambda: "97" in str(inner.chat_history))
-    assert told(chat) == []
-    list(unread.response_gen)
-    assert told(chat) == []
 
 
 def test_a_memory_that_cannot_be_listed() -> None:
@@ -349,33 +310,6 @@ def test_nothing_that_is_written_down_tells_what_was_rejected(kind: str, call: s
     assert not any("97 metres" in one for one in told)
 
 
-async def test_a_message_that_is_cancelled() -> None:
-    inner = engine("context", RIGHT)
-    entered = asyncio.Event()
-
-    async def never(sample: Any) -> Evaluation:
-        entered.set()
-        await asyncio.Event().wait()  # It does not come.
-        raise AssertionError
-
-    judging: list[Any] = [never]
-
-    async def judged(sample: Any) -> Evaluation:
-        if judging:
-            return await judging.pop()(sample)  # type: ignore[no-any-return]  # of a list of Any
-        return Evaluation(name="Scripted", score=1.0, passed=True)
-
-    chat = GuardedChatEngine(inner, judged)
-    asked = asyncio.create_task(chat.achat(QUESTION))
-    await entered.wait()
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-    assert told(chat) == []
-    await chat.achat("And now?")
-    assert told(chat) == ["And now?", RIGHT]
-
-
 async def test_the_default_memory_and_a_stream_that_is_left() -> None:
     inner = engine("context", RIGHT, WRONG, RIGHT, RIGHT, memory=Memory.from_defaults())
     chat = GuardedChatEngine(inner, judge())
@@ -388,30 +322,6 @@ async def test_the_default_memory_and_a_stream_that_is_left() -> None:
     assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]
     assert (await chat.achat("Well?")).response == RIGHT
     assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT, "Well?", RIGHT]
-
-
-async def test_an_engine_that_does_not_stream_is_remembered_at_once() -> None:
-    chat = GuardedChatEngine(Plain(RIGHT, RIGHT), judge())
-    response = await chat.astream_chat(QUESTION)
-    stream: Any = response.achat_stream
-    assert (await anext(stream)).delta == RIGHT
-    await stream.aclose()
-    await chat.achat("And now?")
-    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]  # The answer was complete at once.
-
-
-def test_a_condensing_engine_over_a_guarded_query_engine() -> None:
-    from llama_index.core.chat_engine import CondenseQuestionChatEngine
-
-    llm = speaker(WRONG)
-    guarded = GuardedQueryEngine(build(llm).as_query_engine(llm=llm), judge())
-    chat = GuardedChatEngine(
-        CondenseQuestionChatEngine.from_defaults(query_engine=guarded, llm=llm), judge()
-    )
-    response = say("chat", chat)
-    assert response.response == REFUSAL
-    assert response.metadata["demur"]["outcome"] == "abstained"
-    assert len(trace_of(response).attempts) == 1  # The refusal of the inner engine is not judged.
 
 
 class Plain(BaseChatEngine):
@@ -456,17 +366,6 @@ def test_an_engine_of_ones_own(call: str) -> None:
     assert response.response == RIGHT
     assert not hasattr(response, "pieces") or response.pieces == [RIGHT]
     assert told(chat) == [QUESTION, RIGHT]
-
-
-def test_what_is_no_response() -> None:
-    chat = Plain()
-    chat.chat = _text  # type: ignore[method-assign]
-    with pytest.raises(DemurError, match="returned a str, expected one of LlamaIndex's responses"):
-        say("chat", GuardedChatEngine(chat, judge()))
-
-
-def _text(message: str, chat_history: Any = None) -> Any:
-    return RIGHT
 
 
 def test_wrong_arguments() -> None:

@@ -41,22 +41,10 @@ def test_a_guarded_query(method: str, streaming: bool) -> None:
     assert handler.counts.runs == handler.counts.recorded == 1
 
 
-@pytest.mark.parametrize("method", ["achat", "stream_chat"])
-def test_a_guarded_chat(method: str) -> None:
+def test_a_guarded_chat() -> None:
     guarded = GuardedChatEngine(chat_engine("context", WRONG, RIGHT), judge())
-
-    async def aask() -> str:
-        response = await getattr(guarded, method)(QUESTION)
-        return str(response.response)
-
     with listening(echo) as (handler, records):
-        if method.startswith("a"):
-            answer = asyncio.run(aask())
-        else:
-            response = getattr(guarded, method)(QUESTION)
-            if method == "stream_chat":
-                _ = [*response.response_gen]
-            answer = response.response
+        answer = "".join(guarded.stream_chat(QUESTION).response_gen)
         assert settled(handler)
     record = records.one
     assert (record.name, record.outcome) == ("guard", "recovered")
@@ -108,13 +96,3 @@ def test_a_guard_s_stream_that_is_left_has_no_outcome_and_no_record() -> None:
         stream.close()
         assert settled(handler)
     assert not records.all
-
-
-def test_guards_alone_take_no_evaluator() -> None:
-    guarded = GuardedQueryEngine(query_engine(RIGHT), judge())
-    with listening() as (handler, records):
-        guarded.query(QUESTION)
-        query_engine(RIGHT).query(QUESTION)
-        assert settled(handler)
-    assert records.one.outcome == "passed"
-    assert handler.counts.runs == 2

@@ -8,16 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ChatResponseGen
-from llama_index.core.base.response.schema import (
-    AsyncStreamingResponse,
-    Response,
-    StreamingResponse,
-)
 from llama_index.core.llms.callbacks import llm_chat_callback
-from llama_index.core.schema import QueryBundle
-from pydantic import BaseModel
 
 from fake_llm import ScriptedLLM
 from guarded_app import build, query_engine
@@ -73,15 +65,13 @@ def test_a_stream_is_scored_when_it_was_read() -> None:
     assert (usage.calls, usage.output_tokens, record.model) == (1, len(WORDS), "scripted")
 
 
-@pytest.mark.parametrize("reads", ["str", "get_response", "print_response_stream"])
-def test_every_way_to_read_a_stream(reads: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("reads", ["str", "get_response"])
+def test_every_way_to_read_a_stream(reads: str) -> None:
     with listening(echo) as (handler, records):
         response = query_engine(SPEECH, streaming=True).query(QUESTION)
-        found = str(response) if reads == "str" else getattr(response, reads)()
-        if reads == "print_response_stream":
-            found = capsys.readouterr().out
+        found = str(response if reads == "str" else response.get_response())
         assert settled(handler)
-    assert SPEECH in (found.response if isinstance(found, Response) else found)
+    assert found == SPEECH
     assert records.one.answer == SPEECH
 
 
@@ -168,57 +158,3 @@ def test_a_stream_that_breaks(method: str) -> None:
         assert settled(handler)
     assert not records.all
     assert handler.counts.unanswered == 1
-
-
-class Partial(BaseModel):
-    metres: int | None = None
-
-
-class Structured(BaseQueryEngine):
-    """Stream objects as an LLM does for an `output_cls`: each object is the whole so far."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    def _get_prompt_modules(self) -> Any:
-        return {}
-
-    def _query(self, query_bundle: QueryBundle) -> Any:
-        return StreamingResponse(iter([Partial(), Partial(metres=8), Partial(metres=84)]))
-
-    async def _aquery(self, query_bundle: QueryBundle) -> Any:
-        async def pieces() -> Any:
-            for piece in self._query(query_bundle).response_gen:
-                yield piece
-
-        return AsyncStreamingResponse(pieces())
-
-
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_a_structured_stream_is_its_last_object(method: str) -> None:
-    async def aread() -> list[Any]:
-        response = await Structured().aquery(QUESTION)
-        return [piece async for piece in response.response_gen]
-
-    with listening(echo) as (handler, records):
-        read: Any = aread() if method == "aquery" else Structured().query(QUESTION).response_gen
-        found = asyncio.run(read) if method == "aquery" else [*read]
-        assert settled(handler)
-    assert found == [Partial(), Partial(metres=8), Partial(metres=84)]
-    assert records.one.answer == '{"metres":84}'
-
-
-def test_a_stream_that_was_read_inside_is_whole() -> None:
-    """Record the answer at once, because the engine's own code has read the stream already."""
-    engine = query_engine(SPEECH, streaming=True)
-    response = engine.query(QUESTION)
-    str(response)
-
-    class Keeps(type(engine)):  # type: ignore[misc]  # the class is known when it runs
-        def _query(self, query_bundle: Any) -> Any:
-            return response
-
-    with listening(echo) as (handler, records):
-        Keeps(engine.retriever, engine._response_synthesizer).query(QUESTION)
-        assert settled(handler)
-    assert records.one.answer == SPEECH

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from langchain_core.messages import BaseMessage
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.evaluation import FaithfulnessEvaluator
@@ -15,8 +13,7 @@ from llama_index.embeddings.langchain import LangchainEmbedding
 
 from demur import Block, Budget, Cite, RefChecker, Regenerate, Repair, Retrieve, Strip
 from fake_llm import ScriptedLLM
-from guarded_app import Said, ask, labels
-from llama_index.evaluation.demur._result import trace_of
+from guarded_app import labels
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.fakes import ScriptedModel
@@ -49,13 +46,6 @@ def through_a_pickle(guarded: GuardedQueryEngine) -> GuardedQueryEngine:
     return copied
 
 
-def test_it_answers_and_is_guarded() -> None:
-    copied = through_a_pickle(GuardedQueryEngine(engine(), checker()))
-    response = ask("async", copied)
-    assert str(response) == RIGHT
-    assert [one.verdict for one in trace_of(response).attempts] == ["failed", "passed"]
-
-
 def test_it_keeps_what_it_was_told() -> None:
     guarded = GuardedQueryEngine(
         engine(streaming=True),
@@ -77,16 +67,3 @@ def test_it_keeps_what_it_was_told() -> None:
     names = [one["name"] for one in response.metadata["demur"]["evaluations"]]
     assert names == ["RefChecker", "FaithfulnessEvaluator"]
     assert response.metadata["demur"]["citations"]
-
-
-class Locked(Said):
-    lock: Any = None
-
-
-def test_an_engine_that_cannot_be_pickled_says_so_itself() -> None:
-    locked = Locked(script=str, lock=threading.Lock())
-    with pytest.raises(TypeError) as own:
-        pickle.dumps(locked)
-    with pytest.raises(TypeError) as guarded:
-        pickle.dumps(GuardedQueryEngine(locked, checker()))
-    assert str(guarded.value) == str(own.value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
-from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.prompts import (
     BasePromptTemplate,
@@ -19,7 +19,6 @@ from llama_index.core.prompts import (
 )
 from pydantic import BaseModel
 
-from demur import Sample
 from demur.evaluators import FEWLPrompts, RefCheckerPrompts, ReverseValidationPrompts
 from demur.evaluators.fewl.prompts import numbered
 from demur.evaluators.refchecker.prompts import with_preceding
@@ -205,20 +204,6 @@ def test_fewl_s_counts_are_filled_in(llm: ScriptedLLM) -> None:
     assert said == {f"2 answers to {shown}", f"{shown}\n\nThree wrong answers"}
 
 
-def test_partial_values_and_mappings_are_llamaindex_s() -> None:
-    template = PromptTemplate(
-        "{tone} {source} {claims}", template_var_mappings={"reference": "source"}, tone="Kindly:"
-    )
-    made = as_prompt("joint", template, _OURS, _OURS, ())
-    assert made.fields == ("reference", "claims")
-    (message,) = made.messages(reference="a", claims="b", question="c")
-    assert str(message.text) == f"Kindly: {isolate('reference', 'a')} {isolate('claims', 'b')}"
-    ruder = as_prompt("joint", template.partial_format(tone="You:"), _OURS, _OURS, ())
-    assert ruder != made
-    assert hash(ruder) != hash(made)
-    assert pickle.loads(pickle.dumps(made)) == made
-
-
 def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep fingerprints equal, although the delimiters in a template's examples differ."""
 
@@ -246,18 +231,7 @@ class _Form(BaseModel):
     label: str
 
 
-def _chat(*messages: ChatMessage) -> ChatPromptTemplate:
-    return ChatPromptTemplate(message_templates=[*messages])
-
-
 _JOINT = "{reference} {claims}"
-
-
-def _edited(text: str) -> PromptTemplate:
-    """Return a template with a new text; LlamaIndex still reports the variables of the old text."""
-    template = PromptTemplate(_JOINT)
-    template.template = text
-    return template
 
 
 _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
@@ -267,10 +241,7 @@ _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         r"'joint': expected the variables \{reference\}, \{claims\} \(and, if wanted, "
         r"\{question\}\), got \{reference\}",
     ),
-    "none": (PromptTemplate("Label it."), ValueError, "got none"),
     "an unknown variable": (PromptTemplate(_JOINT + " {answer}"), ValueError, r"\{answer\}"),
-    "no count": (PromptTemplate(_JOINT + " {n}"), ValueError, r"\{n\}"),
-    "edited": (_edited("{reference} {clams}"), ValueError, r"got \{reference\}, \{clams\}"),
     "a value of ours": (
         PromptTemplate(_JOINT, reference="mine"),
         ValueError,
@@ -284,14 +255,9 @@ _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a text": (_JOINT, TypeError, "expected a ChatPromptTemplate or a PromptTemplate, got str"),
     "rich": (RichPromptTemplate("{{reference}}"), TypeError, "got RichPromptTemplate"),
     "a role": (
-        _chat(ChatMessage(_JOINT, role=MessageRole.TOOL)),
+        ChatPromptTemplate(message_templates=[ChatMessage(_JOINT, role=MessageRole.TOOL)]),
         ValueError,
         "roles system, user, assistant, got a message of tool",
-    ),
-    "an image": (
-        _chat(ChatMessage([TextBlock(text=_JOINT), ImageBlock(url="http://127.0.0.1/a.png")])),
-        ValueError,
-        "got a message of user that holds more than text",
     ),
     "a parser": (
         PromptTemplate(_JOINT, output_parser=PydanticOutputParser(_Form)),
@@ -317,13 +283,3 @@ def test_an_unknown_prompt_is_refused(llm: ScriptedLLM) -> None:
     evaluator = FEWLEvaluator(llm, similarity=facts.alike)
     with pytest.raises(ValueError, match=r"unknown prompts 'eval_template': expected some of 'ans"):
         evaluator.update_prompts({"eval_template": PromptTemplate("{question}")})
-
-
-def test_the_question_of_a_logprob_check_may_be_shown(llm: ScriptedLLM) -> None:
-    evaluator = RefCheckerEvaluator(llm, checker="logprobs")
-    template = PromptTemplate("{reference}\n\nAsked: {question}\n\n{claim}")
-    evaluator.update_prompts({"logprobs": template})
-    sample = Sample(question="What?", answer=facts.answer(1), contexts=("A list.",))  # type: ignore[arg-type]  # texts are taken
-    assert facts.grade(1, evaluator.evaluator.invoke(sample)) == "right"
-    asked = [request for request in llm.requests if "Asked: " in str(request[-1].text)]
-    assert len(asked) == 2, "and not where the bias is measured, which has no question"

@@ -7,28 +7,18 @@ from typing import Any
 import pytest
 from llama_index.core import PromptTemplate
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import (
     PydanticResponse,
     Response,
     StreamingResponse,
 )
-from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
-from llama_index.core.query_engine import (
-    RetrieverQueryEngine,
-    SubQuestionQueryEngine,
-)
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
-from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import (
-    ImageNode,
     NodeRelationship,
     NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 
 from demur import (
@@ -62,7 +52,7 @@ from llama_index.evaluation.demur.events import (
     OutcomeEvent,
 )
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
-from support.evaluators import ForStrictGuards, Scripted, undetermined
+from support.evaluators import Scripted, undetermined
 from support.fakes import ScriptedModel
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
@@ -97,20 +87,6 @@ def test_the_engine_answers_again_from_its_nodes(mode: str) -> None:
     again = prompts(llm_of(engine))[-1]
     assert "97" in again
     assert QUESTION in again
-
-
-def test_what_lacks_a_source_is_searched_for() -> None:
-    """Find the number of steps with another retriever; the engine's own nodes lack it."""
-
-    def lacks(sample: Any) -> Evaluation:
-        held = any("302" in one.page_content for one in sample.contexts)
-        return Evaluation(name="Lacking", score=held, passed=held, explanation="How many steps?")
-
-    engine = query_engine("The Amber Tower has 302 steps to the top.", k=1)
-    searching = GuardedQueryEngine(engine, lacks, on_fail=Retrieve(finds(FACTS[2])))
-    found = ask("sync", searching, "How tall is it?")
-    assert found.metadata["demur"]["outcome"] == "recovered"
-    assert FACTS[2] in [node.node.get_content() for node in found.source_nodes]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -163,13 +139,6 @@ def test_an_answer_that_states_nothing_is_not_called_passed() -> None:
     assert [one.finding for one in heard.of(EvaluationEvent)] == ["nothing_to_check"]
     strict = GuardedQueryEngine(engine, silent_judge(), on_abstain="fail")
     assert str(ask("sync", strict)) == REFUSAL
-
-
-def test_no_threshold_is_taken_that_promises_what_is_not_kept() -> None:
-    strict = ForStrictGuards(script=lambda sample: 0.5)
-    with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
-        GuardedQueryEngine(query_engine(SILENT), strict)
-    GuardedQueryEngine(query_engine(SILENT), strict, on_abstain="fail")
 
 
 def test_the_guards_model_repairs() -> None:
@@ -250,46 +219,6 @@ def test_a_structured_answer(mode: str) -> None:
     assert str(refused) == REFUSAL
 
 
-@pytest.mark.parametrize(("mode", "streaming"), [("sync", False), ("async", True)])
-def test_an_engine_whose_inner_engine_cannot_synthesize(mode: str, streaming: bool) -> None:
-    """Wrap an engine without `synthesize` in a class that has the method."""
-    from llama_index.core.indices.query.query_transform import HyDEQueryTransform
-    from llama_index.core.query_engine import TransformQueryEngine
-
-    inner = query_engine(WRONG, RIGHT, streaming=streaming)
-
-    class Refuses(Structured):
-        def _query(self, query_bundle: QueryBundle) -> Any:
-            return inner.query(query_bundle)
-
-        async def _aquery(self, query_bundle: QueryBundle) -> Any:
-            return await inner.aquery(query_bundle)
-
-    engine = TransformQueryEngine(Refuses(), HyDEQueryTransform(speaker("It is tall.")))
-    guarded = GuardedQueryEngine(engine, judge())
-    response = read(mode, guarded)[1] if streaming else ask(mode, guarded)
-    assert response.response == RIGHT
-    assert FACTS[0] in prompts(llm_of(inner))[-1]
-
-
-def test_every_image_is_there_when_it_answers_again() -> None:
-    """Keep all images, though they have no text that distinguishes them."""
-    given = [
-        *(ImageNode(image="aGk=", id_=f"image-{n}") for n in range(2)),
-        TextNode(text=FACTS[0]),
-    ]
-
-    class Sees(BaseRetriever):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            return [NodeWithScore(node=node) for node in given]
-
-    synthesizer = get_response_synthesizer(llm=speaker(WRONG, RIGHT))
-    engine = RetrieverQueryEngine(Sees(), synthesizer)
-    response = ask("sync", GuardedQueryEngine(engine, judge()))
-    assert response.metadata["demur"]["outcome"] == "recovered"
-    assert [node.node for node in response.source_nodes] == given
-
-
 def test_what_was_found_stands_among_the_sources() -> None:
     """Add the nodes of the evidence, even if the engine itself does not know them."""
     said = "302 steps lead to the top."
@@ -360,70 +289,7 @@ def test_it_retrieves_as_the_engine_and_synthesizes_nothing_unchecked() -> None:
         guarded.synthesize(bundle, found)
 
 
-class Strict(BaseEvaluator):
-    """Evaluate like LlamaIndex's own evaluators."""
-
-    def _get_prompts(self) -> Any:
-        return {}
-
-    def _update_prompts(self, prompts: Any) -> None:
-        pass
-
-    async def aevaluate(
-        self, query: Any = None, response: Any = None, contexts: Any = None, **kwargs: Any
-    ) -> EvaluationResult:
-        passing = any(response in one for one in contexts)
-        return EvaluationResult(passing=passing, score=float(passing), feedback="Quote the source.")
-
-
-def test_evaluators_of_llama_index_judge() -> None:
-    engine = query_engine(WRONG, FACTS[0])
-    guarded = ask("sync", GuardedQueryEngine(engine, Strict()))
-    assert str(guarded) == FACTS[0]
-    assert "Quote the source." in prompts(llm_of(engine))[-1]
-
-
 # --- Engines in engines --------------------------------------------------------------------------
-
-
-class OneEach(BaseQuestionGenerator):
-    """Ask each tool the same question."""
-
-    def _get_prompts(self) -> Any:
-        return {}
-
-    def _update_prompts(self, prompts: Any) -> None:
-        pass
-
-    def generate(self, tools: Any, query: QueryBundle) -> list[SubQuestion]:
-        return [
-            SubQuestion(sub_question=query.query_str, tool_name=one.name or "") for one in tools
-        ]
-
-    async def agenerate(self, tools: Any, query: QueryBundle) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-
-@pytest.mark.parametrize(("mode", "use_async"), [("sync", False), ("async", True)])
-def test_a_sub_question_engine_over_guarded_engines_and_guarded_itself(
-    mode: str, use_async: bool
-) -> None:
-    inner = query_engine(WRONG, RIGHT)
-    tool = QueryEngineTool.from_defaults(GuardedQueryEngine(inner, judge()), name="tower")
-    final = speaker(WRONG, RIGHT)
-    whole = SubQuestionQueryEngine.from_defaults(
-        [tool],
-        llm=final,
-        question_gen=OneEach(),
-        response_synthesizer=get_response_synthesizer(llm=final, use_async=use_async),
-        use_async=use_async,
-        verbose=False,
-    )
-    guarded = ask(mode, GuardedQueryEngine(whole, judge()))
-    assert str(guarded) == RIGHT
-    assert guarded.metadata["demur"]["outcome"] == "recovered"
-    assert RIGHT in prompts(final)[0]  # The tool's own answer was corrected.
-    assert WRONG not in prompts(final)[0]
 
 
 def test_the_refusal_of_a_guard_inside_is_not_judged() -> None:

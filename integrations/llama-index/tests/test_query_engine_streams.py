@@ -23,12 +23,11 @@ from guarded_app import (
     query_engine,
     read,
 )
-from llama_index.evaluation.demur._guarding import End
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.events import (
     ReplaceEvent,
 )
-from llama_index.evaluation.demur.query_engine import GuardedQueryEngine, GuardedStreamingResponse
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.evaluators import Scripted
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
 from support.waiting import auntil, wait
@@ -130,16 +129,6 @@ def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode
     assert pieces == [other]
     assert response.response == other
 
-    class Corrects(_Streams):
-        def _query(self, query_bundle: QueryBundle) -> Any:
-            end = End([], [], {}, text=other)
-            nodes = [NodeWithScore(node=TextNode(text=FACTS[2]))]
-            return GuardedStreamingResponse(iter([RIGHT, "\n\n", other]), nodes, end=end)
-
-    corrects = Corrects(lambda _: iter([]))
-    pieces, response = read(mode, GuardedQueryEngine(corrects, judge(), streaming="sentence"))
-    assert pieces == [other]
-
 
 async def test_a_stream_that_was_rejected_has_no_answer_afterwards() -> None:
     guarded = GuardedQueryEngine(query_engine(WRONG, streaming=True), judge(), on_fail=Block())
@@ -198,28 +187,6 @@ def test_a_structured_stream_leaves_as_json_in_one_piece(mode: str) -> None:
     engine = _Streams(lambda _: iter(partial), FACTS[0])
     pieces, response = read(mode, GuardedQueryEngine(engine, judge()))
     assert pieces == ['{"metres":84}'] == [response.response]
-
-
-def test_an_asynchronous_stream_that_is_no_generator() -> None:
-    class Pieces:
-        def __init__(self) -> None:
-            self.left = ["84 metres tall.", "The Amber Tower is "]
-
-        def __aiter__(self) -> Pieces:
-            return self
-
-        async def __anext__(self) -> str:
-            if not self.left:
-                raise StopAsyncIteration
-            return self.left.pop()
-
-    class Later(_Streams):
-        async def _aquery(self, query_bundle: QueryBundle) -> Any:
-            given: Any = Pieces()
-            return AsyncStreamingResponse(given, [NodeWithScore(node=TextNode(text=FACTS[0]))])
-
-    pieces, response = read("async", GuardedQueryEngine(Later(lambda _: iter([])), judge()))
-    assert "".join(pieces) == RIGHT == response.response
 
 
 def test_an_engine_that_answers_asynchronous_calls_with_a_plain_stream() -> None:

@@ -8,18 +8,16 @@ from functools import partial
 from typing import Any
 
 import pytest
-from langchain_core.runnables import RunnableLambda
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.evaluation import (
     BaseEvaluator,
-    CorrectnessEvaluator,
     EvaluationResult,
     FaithfulnessEvaluator,
 )
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import CustomQueryEngine
 
-from demur import Evaluation, Guard, RefChecker, Sample
+from demur import Evaluation, RefChecker, Sample
 from fake_llm import ScriptedLLM
 from llama_index.evaluation.demur import (
     GuardedChatEngine,
@@ -30,7 +28,6 @@ from llama_index.evaluation.demur._metering import is_judging
 from llama_index.evaluation.demur._runnables import adapted
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from support import facts
-from support.fakes import ScriptedModel
 
 
 class CustomEngine(CustomQueryEngine):
@@ -85,14 +82,6 @@ def test_demur_s_own_are_taken_out() -> None:
     assert runnable.claim_level
 
 
-def test_runnables_and_functions_are_taken_as_they_are() -> None:
-    def judge(sample: Sample) -> Evaluation:
-        return Evaluation(name="mine", passed=True)
-
-    for one in (judge, RunnableLambda(judge), RefChecker(ScriptedModel(script=facts.judge))):
-        assert adapted(one) is one
-
-
 def test_what_judges_nothing_is_refused() -> None:
     chat = SimpleChatEngine.from_defaults(llm=ScriptedLLM(script=facts.judge))
     wrongs: Any = (7, [None], FaithfulnessEvaluator)
@@ -106,13 +95,6 @@ def test_what_judges_nothing_is_refused() -> None:
             take(wrong)
         if isinstance(wrong, type):
             assert f"got the class {wrong.__name__}: make one first" in str(no.value)
-
-
-def test_a_list_of_any_kinds_judges_side_by_side() -> None:
-    given: Any = [_Made(passing=True), lambda sample: True, [_Made(passing=True)]]
-    guard = Guard(lambda question: "Ada.", *map(adapted, given))
-    evaluations = guard.with_trace().invoke("Who?").trace.attempts[0].evaluations
-    assert [evaluation.name for evaluation in evaluations] == ["_Made", "lambda", "_Made"]
 
 
 def test_a_mistake_in_an_evaluator_is_the_engine_s_caller_s_to_see() -> None:
@@ -181,12 +163,3 @@ async def test_llamaindex_s_faithfulness_evaluator() -> None:
     runnable: Any = adapted(evaluator)
     with pytest.raises(ValueError, match="contexts and response must be provided"):
         await runnable.ainvoke(Sample(answer="Ada is in."))
-
-
-async def test_llamaindex_s_correctness_evaluator() -> None:
-    llm = ScriptedLLM(script=lambda stage, messages: "4.5\nClose to the reference.")
-    sample = Sample(question="Who?", answer="Ada.", reference="Ada Byron.")
-    found = await _ask(CorrectnessEvaluator(llm), sample)
-    assert (found.score, found.passed) == (4.5, True)
-    assert found.explanation == "Close to the reference."
-    assert "Ada Byron." in str(llm.requests[0][-1].text)

@@ -12,9 +12,7 @@ from langchain_core.tracers.schemas import Run
 
 from demur import AnswerRejected, Block
 from guarded_app import judge, query_engine
-from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
-from scored_app import chat_engine
 from support.rag import QUESTION, RIGHT, WRONG
 
 
@@ -75,13 +73,6 @@ def test_no_run_of_a_streamed_answer_failed(
     guarded = GuardedQueryEngine(engine, judge(), streaming=streaming)
     assert read(mode, guarded, tracer).endswith(RIGHT)
     assert "demur:guard" in {run.name for run in tracer.runs}
-    assert tracer.failed == []
-
-
-def test_no_run_of_a_streamed_chat_failed() -> None:
-    tracer = Tracer()
-    guarded = GuardedChatEngine(chat_engine("context", WRONG, RIGHT), judge())
-    assert read("async", guarded, tracer, "stream_chat") == RIGHT
     assert tracer.failed == []
 
 

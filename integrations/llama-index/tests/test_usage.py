@@ -10,7 +10,6 @@ import pytest
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
-    CompletionResponse,
     LogProb,
     MessageRole,
 )
@@ -46,9 +45,6 @@ _TOLD = {
             )
         }
     },
-    "bedrock, from its cache": {
-        "raw": {"usage": {"inputTokens": 2, "cacheReadInputTokens": 5, "outputTokens": 2}}
-    },
     "gemini, thinking": {
         "raw": {
             "usage_metadata": {
@@ -74,16 +70,6 @@ def test_tokens_are_found_under_each_name(told: dict[str, Any]) -> None:
     }
 
 
-def test_tokens_of_completions() -> None:
-    plain = CompletionResponse(text="said", additional_kwargs=_OPENAI)
-    # LlamaIndex copies the tokens of a completion into the message that it makes of it.
-    message = ChatMessage("said", additional_kwargs=_OPENAI)
-    for response in (plain, ChatResponse(message=message)):
-        found = tokens_of(response)
-        assert found is not None
-        assert (found["input_tokens"], found["output_tokens"]) == (7, 2)
-
-
 @pytest.mark.parametrize(
     "raw",
     [None, {}, {"usage": {}}, {"usage": "many"}, {"usage": {"prompt_tokens": True}}, "text", 7],
@@ -92,10 +78,6 @@ def test_tokens_of_completions() -> None:
 def test_no_tokens_are_made_up(raw: Any) -> None:
     assert tokens_of(_response(raw=raw)) is None
     assert metadata_of(_response(raw=raw)) == {}
-
-
-def test_there_may_be_no_response() -> None:
-    assert tokens_of(None) is None
 
 
 class _Reason(str, Enum):
