@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import psutil
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_openai import ChatOpenAI
 
-from demur import FEWL, Cascade, NeighborStore, RefChecker, Sample
+from demur import FEWL, Cascade, Evaluation, NeighborStore, RefChecker, Sample
 from demur.similarity import resolve_similarity
 
 KEY = "sk-proj-Zq8mW2vN7xT4kR9bY3cL6hJ1"
@@ -43,13 +44,6 @@ def wait(holds: Callable[[], bool]) -> None:
 def length(sample: Sample) -> float:
     """Score the length in hundreds of characters."""
     return len(sample.answer) / 100
-
-
-def deadly(sample: Sample) -> float:
-    """Kill the process at an answer that says so."""
-    if sample.answer == "deadly":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return length(sample)
 
 
 def rouge(sample: Sample) -> float:
@@ -101,6 +95,18 @@ def rows(count: int) -> list[dict[str, Any]]:
 def checker(**options: Any) -> RefChecker:
     """Return an evaluator that makes two requests for each answer."""
     return RefChecker("openai:x", checker="joint", **options)
+
+
+@functools.cache
+def _checker() -> RefChecker:
+    return checker()
+
+
+def deadly(sample: Sample) -> Evaluation:
+    """Check an answer, or kill the process if the answer says so."""
+    if sample.answer == "deadly":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _checker().invoke(sample)
 
 
 def fewl(url: str, collection: str) -> FEWL:

@@ -91,10 +91,12 @@ def _found(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
 
 @pytest.mark.smoke
 def test_from_parquet_to_parquet_the_same_as_in_one_process_and_within_the_bound(
-    tmp_path: Path, server: OpenAIServer
+    tmp_path: Path, server: OpenAIServer, chroma: str
 ) -> None:
-    """Hold the bound with two workers, several models, and several claims in an answer."""
-    rows = judges.rows(8)
+    """Hold the bound with two workers, several models, several claims, and FEWL's neighbours."""
+    rows = [{**row, "answers": {"good": row["answer"], "bad": "No."}} for row in judges.rows(4)]
+    for row in rows:
+        row.pop("answer")
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     evaluators = {
         "refchecker": judges.checker(),
@@ -102,6 +104,7 @@ def test_from_parquet_to_parquet_the_same_as_in_one_process_and_within_the_bound
         "single": judges.single(),
         "rouge": judges.rouge,
         "length": judges.length,
+        "fewl": judges.fewl(chroma, "cluster"),
     }
     scored = score(
         ray.data.read_parquet(str(tmp_path / "rows.parquet")),
@@ -111,45 +114,26 @@ def test_from_parquet_to_parquet_the_same_as_in_one_process_and_within_the_bound
         max_concurrency=AT_ONCE,
     )
     assert server.most_at_once == AT_ONCE
+    asked = Counter(
+        judges.city(one)
+        for one in server.requests
+        if judges.reply(one).startswith(("1. City", "1. Wrong"))  # what only FEWL asks for
+    )
     scored.write_parquet(str(tmp_path / "scores"))
     table = pq.read_table(tmp_path / "scores").to_pylist()
-    here = {name: as_evaluator(one) for name, one in evaluators.items()}
-    assert _found(table) == _one_process(rows, here, tmp_path)
-    found = {(row["row"], row["evaluator"]): row for row in table}
-    failing, passing = found["row 3", "refchecker"], found["row 4", "refchecker"]
-    assert (failing["finding"], failing["passed"], failing["answer"]) == ("failed", False, None)
-    assert (passing["finding"], passing["score"], passing["calls"]) == ("passed", 1.0, 2)
-    assert failing["error"] is None
-
-
-def test_the_same_by_fewl_with_neighbours_on_a_server(
-    tmp_path: Path, server: OpenAIServer, chroma: str
-) -> None:
-    rows = [{**row, "answer": None, "answers": _named(row)} for row in judges.rows(4)]
-    for row in rows:
-        row.pop("answer")
-    evaluators = {"fewl": judges.fewl(chroma, "cluster")}
-    there = score(
-        ray.data.from_items(rows),
-        evaluators,
-        out=tmp_path / "scores.jsonl",
-        workers=2,
-        max_concurrency=AT_ONCE,
-    )
-    asked = Counter(map(judges.city, server.requests))
     fewl = judges.fewl(chroma, "one-process")
-    here = _one_process(rows, {"fewl": fewl}, tmp_path, partial(fewl.fit, pairs=True))
-    # Each question is asked once for answers and once for pairs.
+    here = {name: as_evaluator(one) for name, one in {**evaluators, "fewl": fewl}.items()}
+    assert _found(table) == _one_process(rows, here, tmp_path, partial(fewl.fit, pairs=True))
+    found = {(row["row"], row["answer"], row["evaluator"]): row for row in table}
+    failing, passing = (found[f"row {at}", "good", "refchecker"] for at in (3, 1))
+    assert (failing["finding"], failing["passed"], failing["error"]) == ("failed", False, None)
+    assert (passing["finding"], passing["score"], passing["calls"]) == ("passed", 1.0, 2)
+    # FEWL asks about each question once for answers and once for pairs, before anything is scored.
     assert asked == {f"City{at}": 2 for at in range(4)}
-    found = _found(there.take_all())
-    assert found == here
-    assert {one["details"]["neighbors_used"] for one in found.values()} == {3}
+    details = [one["details"] for (_, name), one in _found(table).items() if name == "fewl"]
+    assert {one["neighbors_used"] for one in details} == {3}
     spent = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert sum(line["spent"]["calls"] for line in spent if "spent" in line) == 8
-
-
-def _named(row: Mapping[str, Any]) -> dict[str, str]:
-    return {"good": row["answer"], "bad": "Nobody knows."}
 
 
 def test_open_models_are_made_in_the_workers_and_no_key_is_written(tmp_path: Path) -> None:
