@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -72,14 +71,12 @@ def with_config(sample: Sample, config: RunnableConfig) -> bool:
 @pytest.mark.parametrize(
     ("judge", "name"),
     [
-        (cites, "cites"),
         (acites, "acites"),
         (Cites(), "Cites"),
         (ACites(), "ACites"),
         (Cites().holds, "holds"),
         (functools.partial(cites_with, "[1]"), "cites_with"),
         (with_config, "with_config"),
-        (RunnableLambda(acites), "acites"),
         (RunnableLambda(cites).with_retry(), "cites"),
         (RunnableLambda(lambda sample: sample.answer) | (lambda answer: "[1]" in answer), None),
     ],
@@ -144,11 +141,6 @@ def test_what_a_function_raises_is_raised(mode: str) -> None:
     assert raised.value is error
 
 
-def test_it_is_equal_to_its_pickle() -> None:
-    evaluator = as_evaluator(cites, threshold=0.5)
-    assert pickle.loads(pickle.dumps(evaluator)) == evaluator
-
-
 # --- Evaluators -----------------------------------------------------------------------------------
 
 
@@ -158,12 +150,6 @@ def test_an_evaluator_is_returned_as_it_is() -> None:
     for options in ({"threshold": 0.5}, {"name": "x"}):
         with pytest.raises(ValueError, match="AllFalse is an evaluator already"):
             as_evaluator(evaluator, **options)  # type: ignore[arg-type]  # one of them each
-
-
-def test_one_in_a_binding_judges_claims_as_before() -> None:
-    checker = RefChecker(scripted("x")).with_config(tags=["x"])
-    assert as_evaluator(checker).claim_level is True  # type: ignore[attr-defined]  # a Judge
-    assert as_evaluator(cites).claim_level is False  # type: ignore[attr-defined]  # a Judge
 
 
 # --- What is refused ------------------------------------------------------------------------------

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
@@ -17,7 +14,6 @@ from demur import Cascade, Evaluation, Guard, RefChecker, ReverseValidation, Sam
 from demur.evaluators import (
     AnyThreshold,
     Evaluator,
-    Matcher,
     RefCheckerPrompts,
     as_sample,
     number,
@@ -140,23 +136,6 @@ def test_a_guard_that_lets_more_pass_than_was_counted_refuses_the_threshold(wrap
         guard.model_copy(update={"on_abstain": "pass"})
 
 
-def test_what_another_s_finding_says_is_kept_by_one_that_tells_nothing() -> None:
-    found = Evaluation(name="p", score=1.0, fingerprints={"model": "m"})
-    assert Plain(found=found).invoke({"answer": "a"}).fingerprints == {"model": "m"}
-
-
-@pytest.mark.parametrize("told", [{"model": 7}, {7: "model"}])
-def test_what_is_no_text_is_an_error(told: Any) -> None:
-    with pytest.raises(TypeError, match="fingerprints: expected a mapping from texts to texts"):
-        Mine(told=told).invoke({"answer": "a"})
-
-
-def test_lone_surrogates_do_not_get_into_json() -> None:
-    found = Mine(told={"model\ud800": "\udfff"}).invoke({"answer": "a"})
-    assert found.fingerprints == {"model\ufffd": "\ufffd"}
-    assert Evaluation.model_validate_json(found.model_dump_json()) == found
-
-
 def test_a_cascade_with_one_that_tells_nothing_tells_nothing() -> None:
     plain = Plain(found=Evaluation(name="p", score=1.0, passed=True))
     assert Cascade([RefChecker(silent()), plain]).fingerprints == {}
@@ -200,10 +179,8 @@ def _checker(**options: Any) -> RefChecker:
     ("options", "said"),
     [
         ({"temperature": 0.7}, "temperature of model is 0.7 here and was 0"),
-        ({"seed": 3}, "seed of model is 3 here and was not set"),
         ({"model": "gpt-4o"}, "model is 'ChatOpenAI gpt-4o' here and was 'ChatOpenAI gpt-4o-mini'"),
         ({"base_url": "https://u:hush@two.example/v1?key=hush"}, "host of model is two.example/v1"),
-        ({"reasoning": {"effort": "low"}}, "reasoning.effort of model is low here"),
     ],
 )
 def test_a_refusal_names_the_parameter_of_the_model(options: dict[str, Any], said: str) -> None:
@@ -219,13 +196,10 @@ def test_a_refusal_names_the_parameter_of_the_model(options: dict[str, Any], sai
 @pytest.mark.parametrize(
     "options",
     [
-        {"streaming": True},
         {"max_retries": 5},
         {"api_key": "sk-another"},
-        {"cache": False},
         {"model_kwargs": {"user": "ada"}},
         {"default_headers": {"Authorization": "Bearer hush"}},
-        {"temperature": 0.0},
         {"base_url": "http://ada:hush@one.example:80/v1/"},
     ],
     ids=str,
@@ -285,23 +259,8 @@ def test_another_host_of_the_same_model_can_be_vouched_for() -> None:
         _checker().model_copy(update={"threshold": chosen.with_hosts(hosts)})
 
 
-def test_hosts_of_several_models_are_moved_each() -> None:
-    texts = {"model": "A m (host=a/v1, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
-    moved = threshold(**texts).with_hosts({"a/v1": "c"})
-    expected = {"model": "A m (host=c, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
-    assert moved.fingerprints == expected
-
-
 def _hot(url: str) -> ChatOpenAI:
     return ChatOpenAI(model="gpt-4o-mini", api_key="k", base_url=url, temperature=1)  # type: ignore[arg-type]
-
-
-def test_a_host_that_no_score_was_made_with_is_refused() -> None:
-    chosen = threshold(model="A m (host=a/v1)", validator="A m (host=b)")
-    with pytest.raises(ValueError, match=r"at c: expected one of a/v1, b$"):
-        chosen.with_hosts({"c": "d"})
-    with pytest.raises(ValueError, match="no model of it names a host"):
-        threshold(model="A m").with_hosts({"c": "d"})
 
 
 # --- RefChecker -----------------------------------------------------------------------------------
@@ -333,26 +292,6 @@ def test_what_refchecker_tells() -> None:
     )
 
 
-class Encoder:
-    """Represent a cross-encoder that has no torch parameters."""
-
-    def __init__(self, *classes: str) -> None:
-        config = SimpleNamespace(id2label=dict(enumerate(classes)))
-        self.model = SimpleNamespace(config=config)
-
-    def predict(self, pairs: Any, **options: Any) -> Any:
-        raise AssertionError("it is not asked")
-
-
-def test_a_cross_encoder_is_told_by_its_weights_or_what_it_says() -> None:
-    first = Encoder("entailment", "neutral", "contradiction")
-    second = Encoder("entailment", "neutral", "contradiction")
-    told = [RefChecker(silent(), checker=one).fingerprints["checker"] for one in (first, second)]
-    assert told == ["nli Encoder Entailment Neutral Contradiction"] * 2
-    second.fingerprint = "7"  # type: ignore[attr-defined]  # as its author would write it
-    assert RefChecker(silent(), checker=second).fingerprints["checker"] == "nli 7"
-
-
 @pytest.mark.parametrize("aggregation", ["strict", "major"])
 def test_refchecker_takes_one_where_the_score_decides(aggregation: Any) -> None:
     fingerprints = RefChecker(silent()).fingerprints
@@ -364,22 +303,6 @@ def test_refchecker_takes_one_where_the_score_decides(aggregation: Any) -> None:
 
 
 # --- Reverse Validation ---------------------------------------------------------------------------
-
-
-def replies(said: str) -> ScriptedModel:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return {
-            "construction": "1. Island of Orkney\n2. Highest cliffs of Britain",
-            "access": said,
-        }[stage]
-
-    return ScriptedModel(script=script)
-
-
-HOY = {
-    "answer": "Hoy is an island of Orkney. It has the highest cliffs of Britain.",
-    "metadata": {"entity": "Hoy"},
-}
 
 
 def test_what_reverse_validation_tells() -> None:
@@ -437,19 +360,3 @@ def test_one_that_does_not_tell_answers_apart_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=f"expected a threshold in {range_}"):
         made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
-
-
-@pytest.mark.parametrize(
-    ("matcher", "percent"),
-    [("normalized", "7%"), ("exact", "57"), ("llm", "58.3%"), (exact, "2/3"), ("exact", "0%")],
-)
-def test_what_passes_by_requirements_is_what_reaches_it(
-    matcher: str | Matcher, percent: str
-) -> None:
-    said = f"Entity: Hoy\nPercentage: {percent}"
-    made = ReverseValidation(replies(said), variant="em", matcher=matcher)
-    score = made.invoke(HOY).score
-    assert score is not None
-    for value in {score, 0.07, 0.29, 0.57, 0.583, 1.0} - {0.0}:
-        bound = made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
-        assert bound.invoke(HOY).passed is (score >= value)

@@ -8,8 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import Failure, Sample
-from demur.evaluators import AllFalse, ZeroShot, ZeroShotPrompts
-from demur.prompting import Prompt
+from demur.evaluators import AllFalse, ZeroShot
 from support.fakes import ScriptedModel, isolated
 
 ANSWER = "Ilse Korn made the clock in 1911. It hangs in the hall."
@@ -36,16 +35,6 @@ def test_all_false_rejects_whatever_is_said_without_a_call() -> None:
     assert found.error is None
 
 
-@pytest.mark.parametrize("answer", ["", " \n"], ids=["empty", "blank"])
-def test_an_empty_answer_is_undetermined(answer: str) -> None:
-    model = replying()
-    for one in (AllFalse(), ZeroShot(model)):
-        found = one.invoke({"answer": answer})
-        assert "empty" in (found.error or "")
-        assert found.passed is None
-    assert model.stages == []
-
-
 @pytest.mark.parametrize(
     ("reply", "label"), [("Factual", "factual"), ("Non-factual.", "non-factual")]
 )
@@ -59,12 +48,6 @@ def test_zero_shot_asks_once(reply: str, label: str) -> None:
     assert found.usage.calls == 1
     assert isolated("passage", model.requests[0]) == ANSWER
     assert isolated("question", model.requests[0]) == "Who made the clock?"
-
-
-def test_without_a_question_none_is_shown() -> None:
-    model = replying("Factual")
-    ZeroShot(model).invoke({"answer": ANSWER})
-    assert "<question-" not in str(model.requests)
 
 
 def test_what_cannot_be_read_is_asked_for_once_more() -> None:
@@ -100,10 +83,3 @@ def test_an_answer_that_argues_does_not_judge_itself() -> None:
     assert found.usage.calls == 2
     echo = ZeroShot(replying(argued, argued)).invoke({"answer": argued})
     assert echo.error is not None
-
-
-def test_other_prompts_can_be_given() -> None:
-    prompt = Prompt("Be brief.", ("passage",), closing=ZeroShotPrompts().judge.closing)
-    model = replying("Factual")
-    ZeroShot(model, prompts=ZeroShotPrompts(judge=prompt)).invoke({"answer": ANSWER})
-    assert model.requests[0][0].content == "Be brief."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demur.evaluators import CONFIGURATIONS, DESCRIPTIONS
+from demur.evaluators import CONFIGURATIONS
 from support.fewl import fewl, store
 
 _MAIN = {
@@ -93,11 +93,3 @@ def test_a_configuration_makes_an_evaluator(name: str) -> None:
     found = fewl(**options, neighbors=near).invoke(sample)
     assert found.score is not None
     assert (found.details["penalties"] is not None) is options["penalty"]
-
-
-def test_names_and_their_meanings_are_apart() -> None:
-    assert list(DESCRIPTIONS) == list(CONFIGURATIONS)
-    assert len(set(DESCRIPTIONS.values())) == len(DESCRIPTIONS)
-    assert len({repr(sorted(options.items())) for options in CONFIGURATIONS.values()}) == len(
-        CONFIGURATIONS
-    )

@@ -30,12 +30,3 @@ def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     again.drafts.drop("never heard of?")
     assert again.drafts.get(QUESTION) == Draft()
     assert again.drafts.get("another?") == Draft({1: ("Di.",)})
-
-
-def test_no_search_finds_them(anywhere: Callable[[], NeighborStore]) -> None:
-    store = anywhere()
-    store.drafts.keep(QUESTION, Draft({0: ("Ada.",)}))
-    assert len(store) == 0
-    assert store.get(QUESTION) is None
-    assert store.nearest("0 1 | what?", 3, 1.0) == []
-    assert store.random("0 1 | what?", 3, 1.0) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,15 +10,12 @@ from typing import Any
 import pytest
 from allpairspy import AllPairs
 from langchain_core.messages import BaseMessage
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 
-from demur import Evaluation, Failure, Guard
-from demur.evaluators import FEWLPrompts, NeighborStore
+from demur import Evaluation, Failure
+from demur.evaluators import FEWLPrompts
 from demur.runtime import CallPolicy
 from support.fakes import ScriptedModel, isolated
 from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, model, store
-from support.vectors import Told
 
 ANSWER = "Ada did."
 NEIGHBORS = [
@@ -185,13 +181,6 @@ def test_details_hold_every_term() -> None:
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
 
 
-@pytest.mark.parametrize(("weighting", "used"), [("uniform", 0), ("ideal", 0), ("best", 3)])
-def test_pairs_count_as_used_where_they_decide(weighting: str, used: int) -> None:
-    found = fewl(similarity=table, weighting=weighting).invoke(SAMPLE)
-    assert found.details["pairs_used"] == used
-    assert found.details["counted"] == ([0] if weighting == "best" else [0, 1])
-
-
 # --- Warnings about scores -----------------------------------------------------------------------
 
 
@@ -224,12 +213,11 @@ def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
     ("replies", "options", "why"),
     [
         ({"pairs": FEW}, {}, "2 usable pairs.*min_pairs=3.*give another generator"),
-        ({"pairs": "Well..."}, {}, "0 usable pairs"),
         ({"pairs": FEW, "agreement": agrees}, {"expertise": "agreement"}, "2 usable pairs"),
         ({"agreement": "Well..."}, {"expertise": "agreement"}, "cannot be read.*'similarity'"),
         ({"agreement": ValueError("gone")}, {"expertise": "agreement"}, "failed.*try again"),
     ],
-    ids=["few", "none", "few to agree with", "unreadable", "failed"],
+    ids=["few", "few to agree with", "unreadable", "failed"],
 )
 def test_the_best_is_undetermined_where_expertise_cannot_be_told(
     replies: dict[str, Any], options: dict[str, Any], why: str
@@ -242,17 +230,6 @@ def test_the_best_is_undetermined_where_expertise_cannot_be_told(
     assert "weighting='expertise'" in (found.error or "")
 
 
-def test_weights_that_are_uniform_for_lack_of_pairs_are_logged_once_a_minute(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    given = fewl(model(pairs=FEW), similarity=table, name="few pairs")
-    found = [given.invoke(SAMPLE) for _ in range(3)]
-    assert all(one.details["warnings"] for one in found)
-    (said,) = caplog.messages
-    assert said.startswith("few pairs has too few usable pairs")
-    assert QUESTION not in said
-
-
 def test_an_empty_and_a_thin_store_say_so() -> None:
     empty = fewl(penalty=True).invoke(SAMPLE)
     assert empty.details["penalties"] is None
@@ -263,16 +240,6 @@ def test_an_empty_and_a_thin_store_say_so() -> None:
     assert thin.details["penalties"] == [0.5, 0.5]
     (warning,) = thin.details["warnings"]
     assert "2 neighbouring questions instead of 3" in warning
-
-
-def test_paraphrases_are_no_neighbours() -> None:
-    asked = store(("0.9 0.1 | who set light to the tower?", ["Gus.", "Hal."]), *NEIGHBORS)
-    given = fewl(similarity=table, penalty=True, neighbors=asked)
-    assert given.invoke(SAMPLE).details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]
-    stricter = fewl(
-        similarity=table, penalty=True, neighbors=store(*NEIGHBORS), max_neighbor_similarity=0.5
-    )
-    assert stricter.invoke(SAMPLE).details["neighbors"] == [NEIGHBORS[0][0]]
 
 
 # --- The verdict ---------------------------------------------------------------------------------
@@ -337,14 +304,6 @@ def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str)
     assert (found.score, found.label, found.passed) == (None, None, None)
 
 
-def test_what_cannot_be_scored_costs_nothing() -> None:
-    asked = model()
-    for missing in ({"question": ""}, {"answer": ""}):
-        fewl(asked).invoke({**SAMPLE, **missing})
-    fewl(asked, weighting="ideal").invoke({**SAMPLE, "metadata": {}})
-    assert asked.stages == []
-
-
 # --- Arguments -----------------------------------------------------------------------------------
 
 
@@ -353,13 +312,9 @@ def test_what_cannot_be_scored_costs_nothing() -> None:
     [
         ({"reference_models": []}, ValueError, "an empty list"),
         ({"reference_models": 7}, TypeError, "model name or a LangChain chat model, got int"),
-        ({"generator": 7}, TypeError, "got int"),
         ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
         ({"neighbors": "store"}, ValueError, "NeighborStore"),
-        ({"max_neighbor_similarity": 1.1}, ValueError, "max_neighbor_similarity"),
         ({"weighting": "expert"}, ValueError, "'expertise', 'uniform', 'best', 'ideal' or 'first'"),
-        ({"temperature": 0}, ValueError, "temperature"),
-        ({"penalty": "sometimes"}, ValueError, "'auto'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -429,60 +384,3 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         differ = {key for key, text in first.fingerprints.items() if other[key] != text}
         assert what in differ
         assert differ <= {what, "pairs"}  # By default, the first reference writes the pairs.
-
-
-def test_answers_that_do_not_fit_the_references_are_told() -> None:
-    kept = store((QUESTION, ["Only one."]))
-    found = fewl([model(), model()], neighbors=kept).invoke(SAMPLE)
-    assert "holds 1 answers" in (found.error or "")
-    assert "2 reference models" in (found.error or "")
-
-
-# --- Pickled, and inside guards ------------------------------------------------------------------
-
-
-def says(stage: str, messages: Sequence[BaseMessage]) -> str:
-    return PAIRS if stage == "pairs" else f"1. {HIGH}\n2. {LOW}"
-
-
-def test_a_pickle_keeps_what_was_learned_in_a_folder(tmp_path: Any) -> None:
-    given = fewl(
-        ScriptedModel(script=says), neighbors=NeighborStore(tmp_path, embedding=Told()), threshold=0
-    )
-    assert given.invoke(SAMPLE).usage.calls == 2
-    again = pickle.loads(pickle.dumps(given))
-    assert again.threshold == 0
-    found = again.invoke(SAMPLE)
-    assert found.usage.calls == 0
-    assert found.score == given.invoke(SAMPLE).score
-
-
-VAGUE, EXACT = "It depends on many things.", "Ada lit it."
-PROMPT = ChatPromptTemplate.from_template("Answer: {question}")
-
-
-def vague(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Let a vague answer be similar to all answers, and an exact one to those to its question."""
-    exact = {HIGH: 0.9, LOW: 0.9}
-    return [0.6 if answer == VAGUE else exact.get(said, 0.1) for answer, said in pairs]
-
-
-def test_a_guard_has_a_vague_answer_answered_again() -> None:
-    said = [VAGUE, EXACT]
-    chain = PROMPT | model(chain=lambda messages: said.pop(0)) | StrOutputParser()
-    judge = fewl(
-        similarity=vague,
-        weighting="uniform",
-        penalty=True,
-        threshold=0.1,
-        neighbors=store(*NEIGHBORS),
-    )
-    guard = Guard(chain, judge).with_trace()
-    found = guard.invoke({"question": QUESTION})
-    assert found.output == EXACT
-    first, second = found.trace.attempts
-    (judged,) = first.evaluations
-    assert judged.failure is Failure.VAGUE
-    assert [one.passed for one in second.evaluations] == [True]
-    # The references were asked only once for both answers.
-    assert [one.evaluations[0].usage.calls for one in found.trace.attempts] == [1, 0]

@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage
 from demur import FEWL
 from demur.evaluators import Fitted, NeighborStore
 from support.fakes import isolated
-from support.fewl import PAIRS, QUESTION, fewl, model, store
+from support.fewl import PAIRS, fewl, model, store
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.vectors import Told
 from support.waiting import NEVER, PATIENCE
@@ -200,12 +200,3 @@ def test_a_kill_at_any_moment_costs_what_was_on_its_way_at_most(tmp_path: Path) 
         assert one.answers == (f"{one.question[6:-1]} First.", "Second.")
         assert one.pairs is not None
         assert len(one.pairs.usable) == 3
-
-
-def test_a_question_scored_in_line_is_learned_too() -> None:
-    kept = store()
-    given = fewl(model(reference=says), neighbors=kept, penalty=True)
-    given.invoke({"question": QUESTION, "answer": "Ada."})
-    assert kept.questions() == [QUESTION]
-    other = given.invoke({"question": "0 1 | who built the bridge?", "answer": "Cy."})
-    assert other.details["neighbors"] == [QUESTION]

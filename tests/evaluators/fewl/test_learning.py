@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from demur.evaluators import Pairs
 from demur.evaluators.fewl.drafts import Draft
 from support.fakes import ScriptedModel
 from support.fewl import ANSWERS, HIGH, LOW, PAIRS, QUESTION, fewl, model, store
-from support.waiting import PATIENCE, auntil, until, wait
+from support.waiting import PATIENCE, until, wait
 
 SAMPLE = {"question": QUESTION, "answer": "Ada did."}
 OTHER = {"question": QUESTION, "answer": "Bo did."}
@@ -140,39 +139,6 @@ def test_pairs_are_kept_where_the_answers_failed() -> None:
     assert sorted(asked.stages) == ["pairs", "reference", "reference"]
 
 
-def test_a_reference_that_keeps_failing_costs_the_others_nothing() -> None:
-    kept = store()
-    models = [model(reference=HIGH), model(reference=ValueError("out of order"))]
-    for _ in range(3):  # Each round stands for a new process.
-        assert "model 2" in (fewl(models, neighbors=kept).invoke(SAMPLE).error or "")
-    assert sorted(models[0].stages) == ["pairs", "reference"]
-    assert models[1].stages == ["reference"] * 3
-
-
-def test_what_cannot_be_put_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = store()
-    given = fewl(model(reference=ValueError("out of order")), neighbors=kept)
-
-    def full(*_: object) -> None:
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(kept.drafts, "keep", full)
-    error = given.invoke(SAMPLE).error or ""
-    assert "out of order" in error
-    assert "cannot be kept: OSError: the disk is full" in error
-
-
-def test_answers_and_pairs_are_kept_where_agreement_failed() -> None:
-    kept = store()
-    given = fewl(model(agreement=ValueError("no")), expertise="agreement", neighbors=kept)
-    given.invoke(SAMPLE)
-    known = kept.get(QUESTION)
-    assert known is not None
-    assert known.pairs is not None
-    assert len(known.pairs.usable) == 3
-    assert known.agreement is None
-
-
 def test_pairs_of_which_none_can_be_read_are_not_asked_for_again() -> None:
     asked, kept = model(pairs="I cannot do that."), store()
     given = fewl(asked, neighbors=kept)
@@ -242,19 +208,6 @@ def test_threads_that_come_later_pay_nothing_again() -> None:
         until(lambda: held.begun == 3 and "pairs" in asked.stages)
         held.free.set()
         held.checked(asked, [one.result(PATIENCE) for one in futures])
-
-
-async def test_tasks_that_come_later_pay_nothing_again() -> None:
-    held = Held()
-    asked = model(pairs=held)
-    given = fewl(asked)
-    tasks = [
-        asyncio.ensure_future(given.ainvoke(sample, {"callbacks": [held]}))
-        for sample in (SAMPLE, OTHER, OTHER)
-    ]
-    await auntil(lambda: held.begun == 3 and "pairs" in asked.stages)
-    held.free.set()
-    held.checked(asked, await asyncio.gather(*tasks))
 
 
 def test_answers_to_a_question_share_all_but_their_own_similarities() -> None:

@@ -9,14 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from demur import _recent as recent
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor
@@ -125,16 +122,6 @@ def test_a_vector_is_computed_once_and_of_a_known_question_not_again(tmp_path: P
     store.close()
 
 
-@pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [1.0], [[1.0], [2.0]]], ids=str)
-def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
-    told = Told()
-    told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]  # of this object only
-    store = NeighborStore(embedding=told)
-    with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
-        store.add("q", ["a"])
-    assert len(store) == 0
-
-
 # --- Neighbours -----------------------------------------------------------------------------------
 
 
@@ -171,40 +158,6 @@ def test_random_ones_depend_on_question_seed_and_content_alone() -> None:
     assert all(one.similarity < 0.7 for one in found)
     assert names(first.random("1 0 | q", 10, 0.7, seed=1)) != names(found)
     assert names(first.random("1 0 | r", 10, 0.7)) != names(found)
-
-
-@pytest.mark.parametrize(
-    ("k", "ceiling", "message"),
-    [
-        (0, 0.8, "k must be at least 1, got 0"),
-        (3, float("nan"), "max_similarity is a cosine, from -1 to 1, got nan"),
-    ],
-    ids=["k", "ceiling"],
-)
-def test_impossible_wishes_are_refused(
-    store: NeighborStore, k: int, ceiling: float, message: str
-) -> None:
-    for find in (store.nearest, store.random):
-        with pytest.raises(ValueError, match=message):
-            find("1 0 | q", k, ceiling)
-
-
-def test_answers_that_another_process_replaced_count_after_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import chromadb
-
-    now, client = 0.0, chromadb.EphemeralClient()
-    monkeypatch.setattr(recent, "time", SimpleNamespace(monotonic=lambda: now))
-    one, other = (NeighborStore(client=client, collection="of-two", embedding=Told()) for _ in "ab")
-    one.add("1 0 | q", ["old"])
-    other.add("1 0 | q", ["new"])
-    now = 299
-    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("old",)
-    now = 301
-    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("new",)
-    one.add("1 0 | q", ["newest"])
-    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("newest",)
 
 
 # --- Whose answers --------------------------------------------------------------------------------
@@ -279,24 +232,6 @@ def test_a_store_of_a_folder_is_pickled_and_one_in_memory_not(
 
 
 # --- Many at once, and kills ----------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_threads_add_and_look_up_at_once(tmp_path: Path) -> None:
-    store = NeighborStore(tmp_path, embedding=Told())
-
-    def use(thread: int) -> None:
-        for at in range(6):
-            question = f"{thread + 1} {at - 3} | {thread} {at}"
-            store.add(question, ["a", question])
-            assert store.get(question) == KnownQuestion(question, ("a", question))
-            assert question not in names(store.nearest(question, 5, 1.0))
-            assert question not in names(store.random(question, 5, 1.0))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(use, range(4)))
-    assert len(set(store.questions())) == 24
-    store.close()
 
 
 ADDING = """

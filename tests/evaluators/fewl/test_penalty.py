@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from demur import Threshold
-from demur.evaluators import NeighborStore
 from demur.similarity import Similarity
 from support.fewl import QUESTION, fewl, half, model, store
 from support.vectors import Told
@@ -44,32 +43,6 @@ def test_by_default_another_similarity_has_the_penalty(similarity: Any) -> None:
     assert found.details["penalty"] is True
     assert found.details["neighbors_used"] == 2
     assert found.details["penalties"] is not None
-
-
-class Unsearched(NeighborStore):
-    """Raise an error when neighbours are searched for."""
-
-    def nearest(self, *arguments: Any) -> Any:
-        raise RuntimeError("neighbours were looked for")
-
-    random = nearest
-
-
-@pytest.mark.parametrize(("penalty", "choice"), [("auto", "nearest"), (False, "random")])
-def test_without_the_penalty_neighbours_are_not_looked_for(penalty: Any, choice: str) -> None:
-    kept = Unsearched(embedding=Told())
-    kept.add(*NEIGHBORS[0])
-    options = {"similarity": Told(), "neighbors": kept, "neighbor_choice": choice}
-    given = fewl(penalty=penalty, threshold=0, **options)
-    found = given.invoke(SAMPLE)
-    assert found.passed is True
-    assert found.details["penalty"] is False
-    assert found.details["penalties"] is None
-    assert (found.details["neighbors_used"], found.details["neighbors"]) == (0, [])
-    assert found.details["warnings"] == []
-    assert "neighbours were looked for" in (
-        fewl(penalty=True, **options).invoke(SAMPLE).error or ""
-    )
 
 
 def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> None:

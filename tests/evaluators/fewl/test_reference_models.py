@@ -15,14 +15,6 @@ PAIRS = Pairs(tuple((f"wrong {at}", f"right {at}") for at in range(4)))
 RIGHT = {f"right {at}" for at in range(4)}
 
 
-class Local(ScriptedModel):
-    """Represent a model that counts as running in this process."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "demur-local"
-
-
 def references(*models: ScriptedModel, diversified: int | None = None) -> ReferenceModels:
     return ReferenceModels(models, models[0], diversified, 7)
 
@@ -44,26 +36,6 @@ def test_the_question_is_shown_as_data_and_the_number_is_told() -> None:
     assert "Write 7 wrong answers" in str(pairs.messages[0].content)
     assert "1. Wrong Answer: ...\n1. Non-Wrong Answer: ..." in str(pairs.messages[0].content)
     assert (call.stage, pairs.stage) == ("reference", "pairs")
-
-
-def test_only_the_local_model_is_bounded() -> None:
-    local = Local(script=lambda stage, messages: "")
-    bounds = {}
-    for n in (1, 5):
-        (call,) = references(local, diversified=n).answer_calls("Who?")
-        bounds[n] = call.options["max_tokens"]
-    assert bounds[5] == 5 * bounds[1]
-    pairs = [
-        ReferenceModels((local,), local, 5, n).pairs_call("Who?").options["max_tokens"]
-        for n in (1, 7)
-    ]
-    assert pairs[1] == 7 * pairs[0]
-    (call,) = references(local).agreement_calls("Who?", ["Ada."], PAIRS)
-    assert call.options["max_tokens"] >= 8 * 5
-    other = references(model(), diversified=5)
-    assert [call.options for call in other.answer_calls("Who?")] == [{}]
-    assert other.pairs_call("Who?").options == {}
-    assert other.agreement_calls("Who?", ["Ada."], PAIRS)[0].options == {}
 
 
 def test_each_of_several_models_gives_one_answer() -> None:
@@ -128,11 +100,3 @@ def test_expertise_is_agreement_with_what_is_right_less_with_what_is_wrong(
     ]
     (found,) = asks.agreement(said("\n".join(lines)), PAIRS)
     assert found == pytest.approx(expertise)
-
-
-def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None:
-    asks = references(model(), model())
-    lines = "\n".join(f"{at}. yes" for at in range(1, 9))
-    assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
-    with pytest.raises(UndeterminedError, match=r"^asking reference 2 .* failed: away$"):
-        asks.agreement([*said(lines), Outcome(error="away")], PAIRS)

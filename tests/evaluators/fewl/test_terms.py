@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from demur.evaluators.fewl import terms
-from demur.evaluators.fewl.formula import Normalization
-from demur.evaluators.fewl.terms import Similarities, Texts
+from demur.evaluators.fewl.terms import Texts
 
 TEXTS = Texts(
     answer="y",
@@ -31,18 +28,3 @@ def test_each_similarity_comes_to_its_place() -> None:
             assert found.wrong[i, k] == where[reference, text]
     said_by_each = [["a1", "b1", "only", "d1"], ["a2", "b2", "only", "d2"]]
     assert [[pairs[int(at)][1] for at in row] for row in found.neighbors] == said_by_each
-
-
-def test_truthfulness_and_laziness_keep_their_scale() -> None:
-    found = Similarities(
-        np.array([[1.0], [0.0]]),
-        np.array([[0.0], [0.0]]),
-        np.array([0.8, 0.2]),
-        np.array([[0.3], [0.5]]),
-    )
-    names: tuple[Normalization, ...] = ("paper", "mean_one")
-    for normalization in names:
-        scored = terms.score(found, found.expertise, normalization=normalization)
-        share = np.e / (np.e + 1)
-        assert scored.truthfulness == pytest.approx(0.8 * share + 0.2 * (1 - share))
-        assert scored.laziness == pytest.approx(0.4)

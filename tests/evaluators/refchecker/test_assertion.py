@@ -12,21 +12,17 @@ from demur.evaluators.refchecker.coverage import stating
 NOTHING = [
     "I don't know.",
     "I'm sorry, but I can't help with that.",
-    "I do not have enough information to answer this question.",
     "Hello! How can I help you today?",
     "The passages do not mention when the bridge was opened.",
     "Based on the provided passages, I cannot determine who built the tower.",
-    "The opening year of the bridge is not mentioned in the passages.",
     "I don't know who built it or when it opened.",
     "Which tower do you mean, the one in Lund or the one in Graz?",
     "Ich weiß nicht, wann die Brücke eröffnet wurde.",
     "文中没有提到这座桥的建成年份。",
-    "申し訳ありませんが、わかりません。",
     "제공된 지문에는 다리의 개통 연도가 나와 있지 않습니다.",
     "عذرًا، لا أعرف الإجابة.",
     "दिए गए अनुच्छेदों में इसका उल्लेख नहीं है।",
     "(Source: 2)",
-    "---",
     "👍",
 ]
 SOMETHING = [
@@ -41,51 +37,34 @@ SOMETHING = [
     "The passages do not say anything except that the tower is in Lund.",
     "The passages do not contradict that it is in Lund.",
     "The bridge is in Lund, isn't it?",
-    "Isn't it true that the bridge opened in 1911?",
     "Did you know that the bridge opened in 1911?",
-    "I know that the bridge opened in 1911.",
     "There are no subway stations nearby.",
     "The company did not say when it was founded.",
     "It is not known who painted it.",
     "There is no evidence that it works.",
-    "He does not know the answer.",
     "Hello, the bridge opened in 1911.",
-    "Press the button to open it.",
     "Ich weiß nicht, wer sie baute, aber sie wurde 1911 eröffnet.",
     "我不知道是谁建的，但它建于1911年。",
-    "希望大桥位于隆德。",
-    "若葉橋は金沢にあります。",
-    "ボタンを押してください。",
     "誰が建てたかはわかりませんが、1911年に開通しました。",
     "누가 지었는지 모르지만 1911년에 개통했습니다.",
     "لا أعرف من بناه، لكنه افتتح عام 1911.",
     "अगर बारिश हो तो पुल बंद है।",
     # These are statements of a company about itself, and denials that only sound like ignorance.
     "We do not offer refunds.",
-    "We do not support Windows.",
-    "We do not share your data.",
     "We have no data centres in Europe.",
     "I do not see any side effects.",
-    "I found no errors.",
-    "I see no reason to worry.",
     "I am not aware of any risk.",
     "The file does not contain errors.",
-    "The materials do not contain lead.",
     "The base does not include batteries.",
     "It is not included in the price.",
-    "It is not available on Windows.",
     "No information is needed to enter the tower.",
     "There is no information desk in the tower.",
-    "There is no answer machine.",
     "Thanks to Anna the tower was built.",
     "You are welcome to enter the tower.",
-    "Are there trams, yes there are five?",
     "What a tower, it is 90 m high?",
     "See 1911",
-    "Notes: it burned down:",
     # No rule knows the refusals of these languages, so they are checked.
     "Je ne sais pas.",
-    "Нет, не знаю.",
 ]
 
 
@@ -100,7 +79,7 @@ def test_what_states_something(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("contrast", ["but", "however,", "although", "except that", "because", ";"])
-@pytest.mark.parametrize("sentence", NOTHING[:11])
+@pytest.mark.parametrize("sentence", NOTHING[:9])
 def test_behind_a_contrast_everything_states_something(sentence: str, contrast: str) -> None:
     joined = f"{sentence.rstrip('.?')} {contrast} the tower is 84 metres tall."
     assert not states_nothing(joined)

@@ -71,7 +71,6 @@ def test_what_precedes_a_part_of_an_answer_is_shown_too(checker: str) -> None:
         ("Oslo ist die Hauptstadt.", "Sie hat einen Hafen."),
         ("东京是首都。", "它有两条河流和一座塔。"),
         ("القاهرة عاصمة مصر.", "هي مدينة قديمة جدا."),
-        ("दिल्ली भारत की राजधानी है।", "यह बहुत पुराना शहर है।"),
         ("서울은 한국의 수도입니다.", "그곳에는 큰 강이 있습니다."),
     ],
 )
@@ -94,11 +93,9 @@ def test_a_short_sentence_is_the_answer_to_the_question() -> None:
     [
         ("I don't know who built the tower, but the bridge opened in 1911.", "the bridge opened"),
         ("Hello, the bridge opened in 1911.", "the bridge opened"),
-        ("According to document 2, the bridge opened in 1911.", "the bridge opened"),
         ("Ich weiß nicht, wer ihn baute, aber der Turm ist 38 Meter hoch.", "der Turm ist"),
         ("我不知道是谁设计的，但是青石桥建于1911年。", "青石桥建于"),
         ("誰が設計したかは分かりませんが、若葉橋は1911年に完成しました。", "若葉橋は"),
-        ("No, the bridge opened in 1911.", "No, the bridge"),
         ("The bridge opened in 1911, but I don't know when it closed.", "The bridge opened"),
     ],
 )

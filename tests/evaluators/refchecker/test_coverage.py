@@ -48,13 +48,7 @@ def judged(answer: Any, nominated: str, question: str | None = None) -> Evaluati
             "- copy.copy copies nested objects",
             ["copy.copy does not copy nested objects."],
         ),
-        ("东京不是韩国的首都。", "- 东京是韩国的首都", ["东京不是韩国的首都。"]),
-        # A number is left out, also one written as a word.
-        (
-            "The old bridge of Lund was opened in 1911.",
-            "- The old bridge of Lund was opened",
-            ["The old bridge of Lund was opened in 1911."],
-        ),
+        # A number is left out.
         (
             "The long old bridge of Lund rests on three arches.",
             "- The long old bridge of Lund rests on arches",

@@ -234,27 +234,21 @@ def test_two_labels_are_read_from_other_layouts(reply: str) -> None:
         ("1. Closest: Entailment\n2 != Entailment", {1: None, 2: None}),
         ("Entailment?\nNeutral", {1: None, 2: None}),
         ("1: Entailment or Neutral\n2: Neutral", {1: None, 2: N}),
-        ("1: Neutral?\n2: Neutral", {1: None, 2: N}),
         ("1: Entailment: false\n2: Neutral", {1: None, 2: N}),
         ("1. Sweden stayed neutral\n2. Neutral", {1: None, 2: N}),
         ("1. There were 2 neutral states\n2. Entailment", {1: None, 2: E}),
         ("1.2: Neutral", {1: None, 2: None}),
-        ("1-2: Neutral", {1: None, 2: None}),
         ("1 and 2: Neutral", {1: None, 2: None}),
         ("There are 2 neutral claims.", {1: None, 2: None}),
         ("Entailment: 1, Neutral: 2", {1: None, 2: None}),
         ("Supported: 1, Neutral: 2", {1: None, 2: None}),
-        ("Supported for 1, Neutral for 2", {1: None, 2: None}),
-        ("Supported (1). Neutral (2).", {1: None, 2: None}),
         ('{"Supported": [1], "Neutral": [2]}', {1: None, 2: None}),
-        ('{"Supported": [1, 2], "Neutral": []}', {1: None, 2: None}),
         ('{"1": {"Entailment": true, "Neutral": false}}', {1: None, 2: None}),
         ('[{"label": "Neutral", "claim": 1}, {"label": "Entailment", "claim": 2}]',
          {1: None, 2: None}),
         ("2.\nNeutral\n1.\nEntailment", {1: None, 2: None}),
         ("Neutral", {1: None, 2: None}),
         ("Entailment\nNeutral\nNeutral", {1: None, 2: None}),
-        ("Neutral\nSupported\nEntailment", {1: None, 2: None}),
         ("Not entailed\nNeutral\nEntailment", {1: None, 2: None}),
         ("", {1: None, 2: None}),
     ],
@@ -270,12 +264,9 @@ def test_a_missing_or_doubtful_label_is_never_guessed(
     ("reply", "why"),
     [
         ("1: Neutral", NO_LABEL),
-        ("I cannot tell.", UNREADABLE),
         ("1: Neutral\n2: Neutral\n2: Entailment", "several labels"),
-        ("Neutral", "1 labels without numbers for 2 claims"),
         ("1: Neutral\n2: Entailment (partially)", QUALIFIED),
         ("0: Neutral\n1: Neutral\n2: Neutral", "numbers that were not asked for: 0"),
-        ("\n".join(f"{at}: Neutral" for at in range(3, 9)), "not asked for: 3, 4, 5, ..."),
     ],
 )
 def test_the_reason_for_a_missing_label_is_told(reply: str, why: str) -> None:
@@ -315,12 +306,6 @@ def test_what_is_quoted_before_a_list_never_changes_its_labels(
     found = parse_numbered_labels(f"{quoted}\n{listed}", [1, 2, 3])
     others = [found[number] for number, label in expected.items() if found[number] is not label]
     assert not any(isinstance(other, ClaimLabel) for other in others)
-
-
-@given(st.text(st.sampled_from("yesSuportdVTrf1.: \n"), max_size=60))
-def test_a_verdict_that_is_not_on_the_menu_is_refused(reply: str) -> None:
-    assert not isinstance(parse_label(reply), ClaimLabel)
-    assert not any(isinstance(v, ClaimLabel) for v in parse_numbered_labels(reply, [1, 2]).values())
 
 
 # -- numbers that were not asked for -----------------------------------------------------------

@@ -94,18 +94,3 @@ def test_no_claim_is_shown_more_windows_than_it_may_be_and_each_window_has_its_s
             shown = [passage.text for window in windows for passage in window]
             assert len(shown) == len(set(shown))
             assert claim.split(" has")[0] in " ".join(shown)
-
-
-def test_what_shares_no_word_with_a_claim_comes_last_and_in_its_order() -> None:
-    texts = {f"Page {page} of the book is empty.": page for page in range(40)}
-    ((window,),) = nearest(["El puente es azul."], texts, 50, 1).windows
-    assert [passage.context for passage in window] == list(range(len(window)))
-    ((window,),) = nearest(["La page 30."], texts, 10, 1).windows
-    assert [passage.context for passage in window] == [30]
-
-
-def test_a_word_in_another_form_is_the_same_word() -> None:
-    texts = {f"The keeper of house {at} sleeps at noon.": at for at in range(60)}
-    texts["It was reopening day."] = 60
-    ((window,),) = nearest(["They reopened."], texts, 10, 1).windows
-    assert [passage.context for passage in window] == [60]

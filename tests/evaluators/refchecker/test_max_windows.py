@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from demur import Budget, Evaluation, Guard, RefChecker, Sample, _once_a_minute
+from demur import Budget, Evaluation, Guard, RefChecker, Sample
 from demur._text import count_tokens
-from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
 from support.tiny import with_torch
 
@@ -146,20 +145,9 @@ def test_a_cross_encoder_reads_so_many_passages_of_each_claim(most: int | None, 
 # --- A warning -----------------------------------------------------------------------------------
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        self.now += 1
-        return self.now
-
-
 def test_once_a_minute_a_warning_names_the_cap_and_no_text(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    clock = _Clock()
-    monkeypatch.setattr(_once_a_minute, "time", clock)
     name = "checks of long books"
     checker = RefChecker(
         ScriptedModel(script=judge), checker="joint", claims="sentences", name=name
@@ -176,9 +164,6 @@ def test_once_a_minute_a_warning_names_the_cap_and_no_text(
     assert "give RefChecker a greater max_windows" in said
     for text in ("Kivik", "lit", "House", "garden"):
         assert text not in said.replace("little", "")
-    clock.now += 60
-    checker.invoke(sample)
-    assert caplog.messages[1:] == [f"{said} (2 more like this one since the last)"]
 
 
 # --- An estimate ---------------------------------------------------------------------------------
@@ -196,15 +181,6 @@ def test_the_estimate_is_what_is_asked_then(documents: int, checker: str) -> Non
     assert found.details["estimate"]["tokens"] == pytest.approx(tokens(model), rel=0.02)
 
 
-def test_the_measuring_of_the_labels_bias_is_estimated_too() -> None:
-    model = ScriptedModel(script=lambda stage, messages: "x")
-    sample = Sample(question="Which gardens?", answer=CLAIM, contexts=LIBRARY[:6])
-    found = check(model, sample, checker="logprobs")
-    assert found.undetermined, "the model gives no log-probabilities"
-    assert found.details["estimate"]["calls"] == len(model.requests) > 1
-    assert found.details["estimate"]["tokens"] == pytest.approx(tokens(model), rel=0.05)
-
-
 def test_what_a_budget_refuses_stands_in_the_trace_with_its_estimate() -> None:
     model = ScriptedModel(script=judge)
     checker = RefChecker(model, checker="per_claim", claims="sentences")
@@ -219,29 +195,3 @@ def test_what_a_budget_refuses_stands_in_the_trace_with_its_estimate() -> None:
     estimate = evaluation.details["estimate"]
     assert (estimate["calls"], len(model.requests)) == (30, 0)
     assert estimate["tokens"] > 30 * 2000
-
-
-# --- Within a guarded call -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
-def test_added_documents_are_read_in_windows_of_their_own_and_nothing_else_is_read_again(
-    checker: str,
-) -> None:
-    model = ScriptedModel(script=judge)
-    options = {"checker": checker, "window_tokens": 400}
-    claims = [f"House {number} of ward 1 has a red door." for number in range(1003, 1009)]
-    answer = " ".join(claims)
-    with within_scope(Scope()):
-        first = check(model, Sample(answer=answer, contexts=LIBRARY[:4]), **options)
-        count = len(model.requests)
-        again = check(model, Sample(answer=answer, contexts=LIBRARY[:4]), **options)
-        assert (len(model.requests), again.details["estimate"]["calls"]) == (count, 0)
-        contexts = [claims[2], *reversed(LIBRARY[:4])]
-        second = check(model, Sample(answer=answer, contexts=contexts), **options)
-    assert {claim.label for claim in first.claims} == {"Neutral"}
-    assert [claim.label == "Entailment" for claim in second.claims].index(True) == 2
-    assert second.details["known"] == first.details["windows_per_claim"] * len(claims)
-    new = [isolated("reference", each) for each in model.requests[count:]]
-    assert set(new) == {claims[2]}, "of the other documents nothing is read again"
-    assert second.claims[2].evidence[0].context == 0

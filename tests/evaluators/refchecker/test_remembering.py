@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from demur import ClaimLabel, Evaluation, RefChecker, Sample
 from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
-from support.tiny import with_torch
 
 MODES = ["joint", "per_claim", "logprobs"]
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -136,18 +134,6 @@ def test_added_documents_come_into_windows_of_their_own_and_only_what_is_open_is
     assert found.details["known"] == 2
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_document_that_was_found_twice_is_asked_about_once(mode: str) -> None:
-    model = ScriptedModel(script=judge)
-    filler = " ".join(["Nothing."] * 14)
-    first, second = f"{says(1)} {filler}", f"{filler} {says(2)}"
-    checker = RefChecker(model, checker=mode, window_tokens=50)
-    found = checker.invoke(sample(says(1), first, second, first, second))
-    assert found.details["windows"] == 4
-    assert sorted(asked(model)) == [(first, "Item 1 is red"), (second, "Item 1 is red")]
-    assert [evidence.context for evidence in found.claims[0].evidence] == [0, 2]
-
-
 def test_outside_of_a_guarded_call_and_in_another_one_nothing_is_remembered() -> None:
     model = ScriptedModel(script=judge)
     checker = RefChecker(model, checker="joint")
@@ -187,46 +173,3 @@ def test_a_missing_label_is_asked_for_again(mode: str) -> None:
         assert checker.invoke(sample(says(1), says(1))).undetermined
         found = checker.invoke(sample(says(1), says(1)))
     assert (found.passed, found.details["known"]) == (True, 0)
-
-
-def test_an_unreadable_extraction_is_asked_for_again_and_a_mended_one_is_not() -> None:
-    replies = iter(["Well.", "Well.", "Well.", '("Item 1", "is", "red")'])
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-        return next(replies) if stage == "extraction" else judge(stage, messages)
-
-    model = ScriptedModel(script=script)
-    checker = RefChecker(model, checker="joint")
-    with within_scope(Scope()):
-        coverage = [checker.invoke(sample(says(1), says(1))).details["coverage"] for _ in range(3)]
-    assert (coverage[0] == 0, coverage[1:]) == (True, [coverage[1]] * 2)
-    assert model.stages == (["extraction"] * 2 + ["joint"]) * 2
-
-
-class _Encoder:
-    """Represent a cross-encoder that decides by the window's text alone."""
-
-    def __init__(self) -> None:
-        self.pairs: list[tuple[str, str]] = []
-        names = {0: "contradiction", 1: "entailment", 2: "neutral"}
-        config = type("Config", (), {"id2label": names})
-        self.model = type("Model", (), {"config": config})
-
-    def predict(self, pairs: Any, **options: Any) -> list[list[float]]:
-        self.pairs += pairs
-        rows = [[C, E, N].index(truth(*pair)) for pair in pairs]
-        return [[0.9 if at == row else 0.05 for at in range(3)] for row in rows]
-
-
-@with_torch
-def test_a_cross_encoder_is_given_only_pairs_that_are_new() -> None:
-    encoder = _Encoder()
-    # The fake has only those parts of a cross-encoder that demur uses.
-    checker = RefChecker(ScriptedModel(script=judge), checker=encoder)  # type: ignore[arg-type]
-    with within_scope(Scope()):
-        checker.invoke(sample(says(1, 2), says(1)))
-        found = checker.invoke(sample(says(1, 2, 3), says(1), says(2)))
-    assert labels(found)[:2] == [("Item 1 is red", E), ("Item 2 is red", E)]
-    assert sorted(encoder.pairs[2:]) == [
-        (says(1), "Item 3 is red"), (says(2), "Item 2 is red"), (says(2), "Item 3 is red"),
-    ]  # fmt: skip

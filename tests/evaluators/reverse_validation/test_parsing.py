@@ -17,32 +17,25 @@ from demur.evaluators.reverse_validation.parsing import (
 QUESTIONS = [
     ("two lines", "Entity: Hoy\nQuestion: Which island is it?", "Hoy", "Which island is it?"),
     ("markup", "**Entity:** Hoy\n**Question:** *Which island?*", "Hoy", "Which island?"),
-    ("quoted", '"Which island is it?"', None, "Which island is it?"),
     ("announced", "Sure! Here it is:\n\nWhich island is it?", None, "Which island is it?"),
     ("writes on", "Question: Which one?\n\nAnswer: Hoy", None, "Which one?"),
     ("on two lines", "Question: Which island\nis it?", None, "Which island is it?"),
     ("no question mark", "Question: Name the island.", None, "Name the island."),
-    ("delimiters", "<passage-abcdefghij>\nWhich one?\n</passage-abcdefghij>", None, "Which one?"),
     ("none", "Entity: none", "none", ""),
     ("chatter", "I cannot do that.", None, ""),
 ]
 
 LISTS = [
     ("numbered", "1. Red\n2. Heavy", "1. Red\n2. Heavy"),
-    ("brackets", "1) Red\n2) Heavy", "1. Red\n2. Heavy"),
     ("bullets", "- Red\n* Heavy\n\u2022 Old", "1. Red\n2. Heavy\n3. Old"),
     ("announced", "The features of it:\n\n1. Red", "1. Red"),
     ("bold", "1. **Red**\n**2. Heavy**", "1. Red\n2. Heavy"),
     # The publishers' script for a small model lost every item with a digit in it.
     ("digits", "1. Founded in 1904\n2. 3.5 km long", "1. Founded in 1904\n2. 3.5 km long"),
-    ("numbered anew", "3. Red\n3. Red\n7. Heavy", "1. Red\n2. Heavy"),
     ("empty items", "1.\n2. Red", "1. Red"),
     ("nested", "1. Four:\n\t* Red\n\t* Old\n2. Big", "1. Four: Red; Old\n2. Big"),
-    ("indented all", "  1. Four:\n  2. Red", "1. Four:\n2. Red"),
     ("left out", "1. Red\n\nIt does not say:\n\n1. Old", "1. Red"),
-    ("left out, bold", "1. Red\n**Not in it:**\n* Old", "1. Red"),
     ("an item that ends so", "1. Not red:\n2. Old", "1. Not red:\n2. Old"),
-    ("before the list", "What is not the name:\n1. Red", "1. Red"),
     ("a second list", "1. Red\n\nAnd of the other:\n\n1. Old", "1. Red\n2. Old"),
     ("no list", "It is red and heavy.", ""),
 ]
@@ -52,17 +45,13 @@ UNMET = [
     ("a number", "Not met: 2", ("Heavy",)),
     ("and", "**Not met:** 1 and 3.", ("Red", "Old")),
     ("a range", "Not met: 1-3", ("Red", "Heavy", "Old")),
-    ("with words", "Not met: 2. Heavy", ("Heavy",)),
     ("on lines", "Not met:\n1. Red\n3. Old", ("Red", "Old")),
     ("in words", "Unmet requirements: it is not that old", ("it is not that old",)),
     ("none", "Not met: None.", ()),
     ("no number of the list", "Not met: 0", ()),
-    ("a percentage", "Not met: 100%", ()),
     ("not said", "It meets all.", ()),
     ("except", "It meets all requirements except for its weight. So 67%.", ("its weight",)),
-    ("except a number", "X matches all of them, except for number 2 (heavy).", ("Heavy",)),
     ("fails", "X does not meet requirements 1 and 3.", ("Red", "Old")),
-    ("fails one", "It doesn't satisfy requirement #3", ("Old",)),
     ("fails something", "It does not meet the needs of all.", ()),
 ]
 
@@ -107,14 +96,11 @@ def test_unmet(reply: str, expected: tuple[str, ...]) -> None:
     [
         ("Entity: Hoy\nPercentage: 90%", "Hoy"),
         ("**Entity:** *Hoy* - Percentage: 90%", "Hoy"),
-        ("Entity: Hoy (90%)", "Hoy"),
         ("Entity: 50 Cent", "50 Cent"),
         ("Entity: 7% Solution\nPercentage: 75%", "7% Solution"),
         ("Entity: The Seven-Per-Cent Solution (7%)", "The Seven-Per-Cent Solution"),
-        ("Entity: Percentage\nPercentage: 75%", "Percentage"),
         ("Entity: 80%\n\nIt is Hoy.", None),
         ("Entity:  Percentage:\n\nHoy - 80%", None),
-        ("Hoy", None),
         ("", None),
     ],
 )

@@ -12,11 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from demur import Category, Failure, Sample
 from demur.evaluators import (
     AnswerRelevance,
-    AnswerRelevancePrompts,
     SelfContradiction,
-    SelfContradictionPrompts,
 )
-from demur.prompting import Prompt
 from support.fakes import ScriptedModel, isolated
 
 QUESTION = "When does the hall open?"
@@ -127,20 +124,6 @@ def test_the_threshold_decides_and_without_one_nothing_is(kind: Any, good: str, 
         assert (found.passed, found.score) == (passed, pytest.approx(0.6))
         assert (found.failure is None) is (passed is not False)
         assert found.finding == {True: "passed", False: "failed", None: "scored"}[passed]
-
-
-@pytest.mark.parametrize(("kind", "good", "bad"), BOTH)
-def test_a_threshold_that_no_score_reaches_is_refused(kind: Any, good: str, bad: str) -> None:
-    with pytest.raises(ValueError, match="threshold"):
-        kind(replying(), threshold=1.5)
-
-
-def test_other_prompts_can_be_given() -> None:
-    brief = Prompt("Be brief.", ("question", "answer"))
-    first, second = replying("yes"), replying("consistent")
-    AnswerRelevance(first, prompts=AnswerRelevancePrompts(brief)).invoke(SAMPLE)
-    SelfContradiction(second, prompts=SelfContradictionPrompts(brief)).invoke(SAMPLE)
-    assert [model.requests[0][0].content for model in (first, second)] == ["Be brief."] * 2
 
 
 # --- AnswerRelevance ------------------------------------------------------------------------------
