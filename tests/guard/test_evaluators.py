@@ -26,25 +26,7 @@ from demur.runtime import Steps
 from support.fakes import scripted
 from support.guarded import Chain, judge, run, traced
 from support.pages import DOCS, fences
-
-
-def streamed(guard: Guard[Any, Any], mode: str) -> list[Any]:
-    """Return all chunks that leave, and the exception that follows them."""
-    chunks: list[Any] = []
-
-    async def read() -> None:
-        async for chunk in guard.astream("why?"):
-            chunks.append(chunk)
-
-    def read_in_threads() -> None:
-        chunks.extend(guard.stream("why?"))
-
-    try:
-        asyncio.run(read()) if mode == "async" else read_in_threads()
-    except Exception as error:
-        chunks.append(error)
-    return chunks
-
+from support.streams import Client
 
 # --- Accepted evaluators --------------------------------------------------------------------------
 
@@ -253,7 +235,11 @@ def test_a_mistake_comes_out_of_a_stream_and_nothing_before_it(streaming: Any, m
         streaming=streaming,
         on_error="open",
     )
-    assert streamed(guard, mode) == [error]
+    client = Client()
+    with pytest.raises(TypeError) as raised:
+        client.read(guard, "why?", mode)
+    assert raised.value is error
+    assert client.chunks == []
 
 
 # --- The page -------------------------------------------------------------------------------------
