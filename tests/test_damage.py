@@ -221,16 +221,6 @@ def test_numbers_that_no_database_holds_are_counted_as_the_most(
         assert totals(log).judging.calls <= 2**40
 
 
-def test_a_damaged_schema_is_one_error(tmp_path: Path, capsys: Any) -> None:
-    file = sqlite(tmp_path / "a.sqlite", SOME)
-    content = file.read_bytes()
-    made = [one for one in (b"CREATE TABLE records", b"CREATE TABLE runs") if one in content]
-    assert len(made) == 2
-    file.write_bytes(content.replace(made[0], b"CREATE TABLX \xd3ecords"))
-    code, _, err = _read(file, ("log list",), capsys)
-    assert (code, ".recover" in err) == (UNREADABLE, True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "listed"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from demur import Annotate, Cascade, Evaluation, Guard, RefChecker, Repair, Sample
+from demur import Evaluation, Guard, RefChecker, Repair, Sample
 from demur._frozen import FrozenRunnable
 from demur.evaluators import ZeroShot
 from support.fakes import ScriptedModel
@@ -48,19 +48,6 @@ def test_a_copy_with_another_model_asks_that_one(make: Callable[[Any], Any]) -> 
         asked = len(first.requests)
         same.invoke(given)
         assert len(first.requests) > asked
-
-
-def test_what_a_field_is_coerced_to_it_is_in_a_copy_too() -> None:
-    first, second = saying("first"), saying("second")
-    stages = [RefChecker(second), RefChecker(second)]
-    Cascade([RefChecker(first), RefChecker(first)]).model_copy(update={"stages": stages}).invoke(
-        SAMPLE
-    )
-    assert (len(first.requests), len(second.requests) > 0) == (0, True)
-    guarded = Guard(lambda question: "Yes.", RefChecker(first))
-    changed = guarded.model_copy(update={"evaluators": [fails], "on_fail": "annotate"})
-    assert changed.invoke("Is it?") == Guard(lambda _: "Yes.", fails, on_fail=Annotate()).invoke("")
-    assert first.requests == []
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "transformers", "sentence_transformers", "llama_index", "chromadb", "ray"}
 LATER = {"sqlalchemy", "psycopg"}
 """The packages that demur loads only when a log in a database is opened."""
@@ -56,24 +53,3 @@ def test_the_command_line_brings_nothing_heavy_and_takes_signals_only_as_a_comma
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL",
     )
     assert not _packages(loaded) & (HEAVY | LATER | DRAWING)
-
-
-def test_every_dependency_of_the_core_is_imported() -> None:
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    listed = project.partition("\ndependencies = [")[2].partition("\n]")[0]
-    declared = {re.match(r"[\w-]+", line.strip(' ",'))[0] for line in listed.split("\n") if line}
-    imported = {
-        name
-        for path in (ROOT / "src").rglob("*.py")
-        for name in re.findall(r"^ *(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
-    }
-    assert {name.replace("-", "_") for name in declared} <= imported
-
-
-def test_public_names() -> None:
-    import demur
-
-    assert all(hasattr(demur, name) for name in demur.__all__)
-    assert set(demur.__all__) <= set(dir(demur))
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = demur.Nothing

@@ -85,18 +85,3 @@ def test_of_many_threads_one_logs_and_all_others_are_counted(
     now = 61.0
     warn(logger, "a", "message")
     assert caplog.messages[1:] == ["message (799 more like this one since the last)"]
-
-
-def test_a_handler_may_warn_itself(clock: Clock, logger: logging.Logger) -> None:
-    heard = []
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            heard.append(record.getMessage())
-            warn(logger, "a", "within")
-            if len(heard) < 3:
-                warn(logger, f"key {len(heard)}", "of another key")
-
-    logger.addHandler(Handler())
-    warn(logger, "a", "first")
-    assert heard == ["first", "of another key", "of another key"]

@@ -53,12 +53,3 @@ def test_outputs_are_replaced_and_dated_and_the_rest_stays(tmp_path: Path) -> No
     before = date.today()
     assert _write(page).returncode == 0
     assert page.read_text() in {_written(before), _written(date.today())}  # at midnight
-
-
-def test_a_command_that_fails_leaves_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(_PAGE.replace("echo three", "exit 3"))
-    ended = _write(page)
-    assert ended.returncode != 0
-    assert "ended with 3" in ended.stderr
-    assert "old\n" in page.read_text()

@@ -14,18 +14,6 @@ from demur import Category, Claim, ClaimLabel, Evaluation, Failure, Sample, Thre
 from demur.errors import DemurError
 from demur.schema import Evidence, Span
 
-EVIDENCE = Evidence(
-    context=0, span=Span(start=2, end=6), text="Café", label=ClaimLabel.CONTRADICTION
-)
-CLAIM = Claim(
-    text="Ann runs Crumb",
-    triplet=("Ann", "runs", "Crumb"),
-    span=Span(start=0, end=3),
-    label=ClaimLabel.CONTRADICTION,
-    probabilities={ClaimLabel.ENTAILMENT: 0.25, ClaimLabel.CONTRADICTION: 0.75},
-    evidence=(EVIDENCE,),
-    missing_quantities=("1851", "3 May"),
-)
 TESTED: dict[str, Any] = {
     **{
         "on_abstain": "fail",
@@ -52,35 +40,6 @@ PERCENTILE: dict[str, Any] = {
     },
 }
 USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        USAGE,
-        CLAIM,
-        Claim(text="x", error="the checker gave no label"),
-        Sample(
-            question="Who? 😀",
-            answer="A\u0301nn\x00\u202eשלום\r\n",
-            contexts=["text", Document(page_content="漢字", id="7", metadata={"page": 3})],
-            reference="Ann",
-            metadata={"row": 1, "tags": ["a", None]},
-        ),
-        Evaluation(
-            name="RefChecker", score=0.5, label="Contradiction", passed=False, explanation="…",
-            claims=(CLAIM,), usage=USAGE, details={"counts": {"Neutral": 0}, "checker": "joint"},
-        ),
-        Evaluation(name="RefChecker", error="the answer is empty"),
-        Evaluation(name="RefChecker", label="Abstain", fingerprints={"model": "m (1)"}),
-        *(Threshold(**fields) for fields in (TESTED, BEST, PERCENTILE)),
-    ],
-    ids=lambda value: type(value).__name__,
-)  # fmt: skip
-def test_values_survive_a_json_round_trip(value: BaseModel) -> None:
-    again = type(value).model_validate_json(value.model_dump_json())
-    assert again == value
-    assert repr(again) == repr(value)
 
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
@@ -131,24 +90,19 @@ def test_a_wrong_sample_is_refused_by_the_field_s_name(
     ("kind", "fields", "said"),
     [
         (Span, {"start": 3, "end": 2}, r"end \(2\) must not be before start \(3\)"),
-        (Claim, {"text": "x", "label": "Maybe"}, "label"),
         (Evaluation, {"name": "x", "score": math.nan}, "score"),
         (Evaluation, {"name": "x", "score": math.inf}, "score"),
         (Evaluation, {"name": "x", "error": "e", "score": 0.5}, "score must be None"),
         (Evaluation, {"name": "x", "error": "e", "passed": False}, "passed must be None"),
         (Evaluation, {"name": "x", "error": "", "label": "Neutral"}, "label must be None"),
-        (Evaluation, {"name": "x", "details": {"a": object()}}, "details"),
         (Threshold, {**TESTED, "value": math.nan}, "value"),
-        (Threshold, {**TESTED, "target": 0}, "target"),
         (Threshold, {**TESTED, "target": None}, "target is missing: it is needed with method="),
-        (Threshold, {**TESTED, "confidence": 1}, "confidence"),
         (Threshold, {**TESTED, "confidence": None}, "confidence is missing"),
         (Threshold, {**TESTED, "percentile": 5}, "percentile is only for method='percentile'"),
         (Threshold, {**TESTED, "hallucinated": None, "passed_hallucinated": None}, "needs labels"),
         (Threshold, {**TESTED, "passed_hallucinated": None}, "go together"),
         (Threshold, {**PERCENTILE, "passed_hallucinated": 1}, "go together"),
         (Threshold, {**PERCENTILE, "percentile": None}, "percentile is missing"),
-        (Threshold, {**PERCENTILE, "percentile": 101}, "percentile"),
         (Threshold, {**BEST, "target": 0.1}, "target is only for method='learn-then-test'"),
         (Threshold, {**BEST, "passed": 4}, "do not add up: of 3 samples 4 pass"),
         (Threshold, {**TESTED, "passed": 0}, "do not add up"),
@@ -310,15 +264,6 @@ def test_a_printed_evaluation_says_once_why_it_is_undetermined() -> None:
     silent = Evaluation(name="judge", label="Abstain", explanation="It states nothing.")
     assert str(silent) == "judge: nothing to check\n  It states nothing."
     assert str(Evaluation(name="judge", score=2.0)) == "judge: scored, score 2.00"
-
-
-def test_a_long_quote_is_cut_and_its_reference_named() -> None:
-    quote = Evidence(span=Span(start=0, end=999), text="long " * 200, label=ClaimLabel.NEUTRAL)
-    claim = Claim(text="x", label=ClaimLabel.NEUTRAL, evidence=(quote,))
-    line = str(Evaluation(name="judge", claims=(claim,))).splitlines()[-1]
-    assert line.startswith('     reference: "long long')
-    assert line.endswith('…"')
-    assert len(line) < 200
 
 
 @given(st.text(), st.text(), st.text())

@@ -298,25 +298,15 @@ def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Command)
 # -- repeats ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("of", ["log", "results"])
-def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, command: Command) -> None:
+def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Command) -> None:
     case = _case(60)
-    if of == "log":
-        runs = [
-            scored(judged(score), at=1000 * again + at, answer=f"{'  ' * again}No. {at}\n")
-            for again in range(3)
-            for at, score in enumerate(case.scores)
-        ]
-        path = command.log(*runs)
-        known = {run.id: case.labels[at % 60] for at, run in enumerate(runs)}
-    else:
-        path = tmp_path / "rows.scores.jsonl"
-        data = rows(tmp_path / "rows.jsonl", 60)
-        lines = [json.loads(line) for line in data.path.read_text().splitlines()]
-        again = [{**line, "id": f"{line['id']}-{at}"} for line in lines for at in range(3)]
-        data.path.write_text("".join(json.dumps(line) + "\n" for line in again))
-        run_on(data, path, {"config": Told(script=lambda s: case.scores[int(s.answer.split()[1])])})
-        known = {line["id"]: case.labels[int(line["answer"].split()[1])] for line in again}
+    runs = [
+        scored(judged(score), at=1000 * again + at, answer=f"{'  ' * again}No. {at}\n")
+        for again in range(3)
+        for at, score in enumerate(case.scores)
+    ]
+    path = command.log(*runs)
+    known = {run.id: case.labels[at % 60] for at, run in enumerate(runs)}
     labels = _labels(tmp_path / "labels.csv", known)
     told = command.told(path, "--target", 0.2, "--labels", labels)
     chosen = Threshold.load(path.with_suffix(".threshold.json"))

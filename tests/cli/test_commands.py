@@ -39,23 +39,14 @@ USAGE = Usage(calls=3, cached=1, input_tokens=1234, output_tokens=56, seconds=2.
 
 
 def _evaluation(**fields: Any) -> Evaluation:
+    span = Span(start=0, end=len(FACT))
+    quote = Evidence(context=0, span=span, text=FACT, label=ClaimLabel.ENTAILMENT)
     claims = (
         Claim(
             text="Paris is the capital of France",
             label=ClaimLabel.ENTAILMENT,
-            probabilities={
-                ClaimLabel.ENTAILMENT: 0.91,
-                ClaimLabel.NEUTRAL: 0.06,
-                ClaimLabel.CONTRADICTION: 0.03,
-            },
-            evidence=(
-                Evidence(
-                    context=0,
-                    span=Span(start=0, end=len(FACT)),
-                    text=FACT,
-                    label=ClaimLabel.ENTAILMENT,
-                ),
-            ),
+            probabilities=dict(zip(ClaimLabel, (0.91, 0.06, 0.03), strict=True)),
+            evidence=(quote,),
         ),
         Claim(text="Paris has 90 arrondissements", label=ClaimLabel.NEUTRAL),
         Claim(text="Paris is old", error="the reply had no label for it"),
@@ -244,21 +235,6 @@ def test_a_calibrated_threshold_decides_or_is_refused(
         assert out == ""
         assert said in re.sub(r"[\s│]+", " ", err)
     assert len(model.requests) == asked
-
-
-def test_a_file_that_holds_no_threshold_is_wrong_usage(
-    judged: Any, capsys: Any, tmp_path: Path
-) -> None:
-    judged(PASSED)
-    at = tmp_path / "t.json"
-    for content, said in ((None, "cannot read"), (b"\x1b[31m", "holds no threshold")):
-        if content is not None:
-            at.write_bytes(content)
-        assert cli.run([*CHECK, "--threshold", str(at)]) == 64
-        err = re.sub(r"[\s│]+", " ", capsys.readouterr().err)
-        assert said in err
-        assert "Expected a number, or a file that demur calibrate wrote" in err
-        assert "\x1b" not in err
 
 
 def test_files_stdin_and_escapes(

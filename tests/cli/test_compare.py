@@ -124,12 +124,8 @@ def test_figures_and_costs_are_printed_a_line_for_each_detector(
     quality, costs = _table(out, "detector"), _table(out, "per answer")
     assert quality["knows"]["AUROC"] == quality["knows"]["own F1"] == "1.000"
     assert (quality["knows"]["line"], quality["guesses"]["own F1"]) == ("●", "–")
-    assert [costs["knows"][name] for name in ("answers", "calls", "tokens", "cost")] == [
-        "20",
-        "1.0",
-        "120",
-        "0.000400",
-    ]
+    told = [costs["knows"][name] for name in ("answers", "calls", "tokens", "cost")]
+    assert told == ["20", "1.0", "120", "0.000400"]
     assert [costs["guesses"][name] for name in ("scored", "undetermined")] == ["16", "4"]
     for text in (out, err):
         assert "left out: reads: there is no reference" in text
@@ -156,11 +152,8 @@ def test_the_same_is_told_as_json_csv_markdown_and_a_page(
     told = json.loads(capsys.readouterr().out)
     assert told["results"] == str(file.with_name("rows.compare.jsonl"))
     knows, guesses = told["detectors"]
-    assert (knows["name"], knows["quality"]["auroc"]["value"], knows["on_line"]) == (
-        "knows",
-        1.0,
-        True,
-    )
+    told_of = knows["name"], knows["quality"]["auroc"]["value"], knows["on_line"]
+    assert told_of == ("knows", 1.0, True)
     assert told["left_out"].keys() == {"reads", "heavy"}
     markdown, table, page = (path.read_text(encoding="utf-8") for path in files)
     (first, second) = csv.DictReader(table.splitlines())

@@ -12,8 +12,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ import pytest
 from demur import Evaluation, Sample, Usage, cli
 from demur.cli import clusters
 from demur.cli.methods import METHODS, Maker, Method
-from demur.evaluators import Fitted
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.spawned import Spawned, spawned_demur
@@ -284,30 +282,6 @@ def test_a_restart_and_a_cut_are_told(file: Path, capsys: Any) -> None:
         torn.write(b'{"key": "x')
     assert _run(file, "--threshold", 0.7) == 0
     assert "torn line: 10 bytes were removed" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("told_at_once")
-def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    seen: list[list[str]] = []
-
-    def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
-        seen.append([*questions])
-        now = Fitted(3)
-        for done in range(1, 4):
-            now = replace(now, done=done, usage=now.usage + _COST)
-            progress(now)
-        return now
-
-    method = Method({"first": Scripted(script=_score)}, {}, prepare)
-    monkeypatch.setitem(METHODS, "scripted", Maker((), _any, lambda *_: method))
-    for _ in range(2):
-        assert _run(file, "--json") == 0
-        out, err = capsys.readouterr()
-        assert json.loads(out)["spent"] == (_COST + _COST + _COST).model_dump()
-    assert seen == [["Q1", "Q2", "Q3"]]
-    assert "asking" not in err
 
 
 def test_wrong_usage_ends_with_64(file: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

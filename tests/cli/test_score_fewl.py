@@ -176,7 +176,7 @@ def test_ideal_weights_read_labelled_answers(file: Path, server: OpenAIServer) -
     assert evaluation["details"]["expertise"] is not None
 
 
-def test_references_that_answer_nothing_end_the_run_and_one_that_fails_once_is_asked_again(
+def test_references_that_answer_nothing_end_the_run(
     file: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer, capsys: Any
 ) -> None:
     with openai_server([Answer("wrong key", status=401)]) as refusing:
@@ -186,17 +186,3 @@ def test_references_that_answer_nothing_end_the_run_and_one_that_fails_once_is_a
     assert f"none of the {QUESTIONS} questions could be asked: the reference model" in said
     assert "wrong key" in said
     assert _findings(file) == {}
-    failed = []
-
-    def script(request: dict[str, Any], number: int) -> Answer | str:
-        if _city(request) == "City3" and not _asks_pairs(request) and not failed:
-            failed.append(number)
-            return Answer("wrong key", status=401)
-        return _reply(request)
-
-    with openai_server(script) as flaky:
-        monkeypatch.setenv("OPENAI_BASE_URL", flaky.url)
-        # The first store belongs to the model at the other address.
-        assert _score(file, "--neighbors-collection", "another", "--restart") == 0
-    assert len(failed) == 1
-    assert len(_findings(file)) == len(CONFIGS) * 2 * QUESTIONS

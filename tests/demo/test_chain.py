@@ -67,11 +67,3 @@ def test_a_claim_that_is_nowhere_is_searched_for() -> None:
         f"found for: {QUESTION}",
         "found for: sample picks elements",
     ]
-
-
-def test_what_stays_wrong_is_refused() -> None:
-    answers = ["sample picks elements.", "sample picks all elements.", "sample picks no elements."]
-    chat = model(answers, ["Neutral"] + 9 * ["Contradiction"])
-    found = guarded(chat, Queries()).with_trace().invoke(QUESTION)
-    assert (found.trace.outcome, len(found.trace.attempts)) == ("abstained", 3)
-    assert "sample" not in found.output

@@ -66,27 +66,6 @@ async def test_all_are_scored_and_then_known(mode: str) -> None:
     assert asked.stages == ["reference"] * 8
 
 
-@pytest.mark.slow
-def test_scored_ones_and_others_may_be_mixed() -> None:
-    asked = model()
-    store = made(scorer(reference_models=asked))
-    told: list[Fitted] = []
-    offers: list[Any] = [
-        *((f"2 {at} | given {at}", ["a", "b"], [0.1, at]) for at in range(450)),
-        *OFFERS,
-        (QUESTIONS[0], ["by hand"], [0.9]),
-        ("2 0 | given 0", ["c"], [0.5]),
-    ]
-    found = store.add_many(offers, progress=told.append)
-    assert (found.questions, found.done, found.failed, found.usage.calls) == (458, 458, (), 8)
-    assert [one.done for one in told] == [450, *range(451, 459)]
-    assert {one.questions for one in told} == {458}
-    assert (len(store), asked.stages) == (458, ["reference"] * 8)
-    assert answers(store.get(QUESTIONS[0])) == ["by hand", "0.8 yes", "0.2 no"]
-    assert answers(store.get("2 0 | given 0")) == ["c", "a", "b"]
-    assert best(store, "2 7 | given 7") == "b"
-
-
 def test_without_a_scorer_scores_are_enough() -> None:
     store = made()
     assert store.add_many([]) == Fitted(0)
@@ -100,7 +79,7 @@ def test_without_a_scorer_scores_are_enough() -> None:
     assert len(store) == 1
 
 
-async def test_what_failed_is_told_and_tried_again(mode: str) -> None:
+def test_what_failed_is_told_and_tried_again() -> None:
     bad = {QUESTIONS[3], QUESTIONS[5]}
 
     def moody(messages: Sequence[BaseMessage]) -> str | Exception:
@@ -108,7 +87,7 @@ async def test_what_failed_is_told_and_tried_again(mode: str) -> None:
 
     store = made(scorer(reference_models=model(reference=moody)))
     offers: list[Any] = [*OFFERS, (QUESTIONS[0], ["no grade"])]
-    found = await add_many(mode, store, offers)
+    found = store.add_many(offers)
     assert (found.questions, found.done) == (8, 5)
     failed = dict(found.failed)
     assert failed.keys() == {QUESTIONS[0], *bad}
@@ -117,7 +96,7 @@ async def test_what_failed_is_told_and_tried_again(mode: str) -> None:
     assert len(store) == 6
     assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
     bad.clear()
-    again = await add_many(mode, store, OFFERS)
+    again = store.add_many(OFFERS)
     assert (again.done, again.failed, again.usage.calls) == (8, (), 2)
 
 
@@ -255,19 +234,3 @@ def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(tmp_path: Pat
     assert answers(store.get(waiting)) == ["0.2 no", "0.5 may be", "0.8 yes"]
     for one in (first, store, reader):
         one.close()
-
-
-@pytest.mark.slow
-def test_what_is_removed_during_a_rescore_is_no_failure(tmp_path: Path) -> None:
-    ExampleStore(tmp_path, embedding=Told(), scorer=scorer()).add_many(OFFERS)
-    store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
-
-    def remove(now: Fitted) -> None:
-        if now.done == 0:
-            for question in QUESTIONS[:4]:
-                store.remove(question)
-
-    found = store.rescore(at_once=1, progress=remove)
-    assert (found.done, found.failed) == (8, ())
-    assert (len(store), stale(store)) == (4, 0)
-    store.close()

@@ -115,8 +115,6 @@ def test_a_candidate_is_refused_that_says_something_else(
     "line",
     [
         None,
-        "question",
-        {"question": "q"},
         {"question": "q", "candidates": []},
         {"question": "q", "candidates": [{"answer": "a"}]},
         {"question": "q", "candidates": [{**asdict(candidate()), "more": 1}]},

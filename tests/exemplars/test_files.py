@@ -6,14 +6,13 @@ import gzip
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from demur import ExampleStore
 from demur.errors import DemurError
 from demur.exemplars import Candidate
-from support.exemplars import answers, contrary, interrupted, scorer, stale
+from support.exemplars import answers, contrary, scorer
 from support.fewl import QUESTION
 from support.vectors import Told
 
@@ -39,23 +38,6 @@ def test_a_file_holds_all_of_a_store(tmp_path: Path, store: ExampleStore) -> Non
     again.load(plain)
     assert list(again.entries()) == list(store.entries())
     assert again.nearest("1 1 | q", 1) == store.nearest("1 1 | q", 1)
-
-
-def write(path: Path, *lines: Any) -> None:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-def test_a_question_on_several_lines_has_all_their_candidates(
-    tmp_path: Path, store: ExampleStore
-) -> None:
-    store.add("q", ["a"], [1])
-    store.export(tmp_path / "x")
-    head, line = map(json.loads, (tmp_path / "x").read_text().splitlines())
-    more = {**line["candidates"][0], "answer": "b", "score": 2.0}
-    write(tmp_path / "x", head, line, {"question": " q\n", "candidates": [more]})
-    again = ExampleStore(embedding=Told())
-    assert again.load(tmp_path / "x") == 2
-    assert answers(again.get("q")) == ["b", "a"]
 
 
 def test_scores_keep_their_scorer(tmp_path: Path) -> None:
@@ -89,27 +71,6 @@ def test_scores_keep_their_scorer(tmp_path: Path) -> None:
     assert len(taken) == 1
 
 
-def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
-    store = ExampleStore(embedding=Told(), scorer=scorer())
-    store.add(QUESTION, ["0.2 no", "0.8 yes"])
-    store.export(tmp_path / "x")
-    other = ExampleStore(embedding=Told(), scorer=scorer(contrary))
-    other.load(tmp_path / "x")
-    with pytest.raises(KeyboardInterrupt):
-        other.rescore(progress=interrupted)
-    # The store knows now that another scorer's scores are there.
-    other.add(QUESTION, ["0.9 surely"])
-    other.export(tmp_path / "y")
-    before = list(other.entries())
-    again = ExampleStore(embedding=Told(), scorer=scorer(contrary))
-    for one in (other, again):
-        one.load(tmp_path / "y")
-        assert list(one.entries()) == before
-        assert stale(one) == 2
-    assert again.rescore().done == 1
-    assert stale(again) == 0
-
-
 HEAD = '{"kind": "exemplars-2", "scorer": "given"}\n'
 GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "given", NOW))]})
 
@@ -134,31 +95,3 @@ def test_of_a_damaged_file_nothing_is_added_and_its_line_is_told(
     with pytest.raises(ValueError, match=rf"(?s)x\.jsonl.*{message}"):
         store.load(tmp_path / "x.jsonl")
     assert len(store) == 0
-
-
-def test_of_a_long_file_that_is_damaged_at_its_end_nothing_counts(
-    tmp_path: Path, store: ExampleStore
-) -> None:
-    others = HEAD.replace("given", "another")
-    lines = [GOOD.replace('"q"', f'"1 {at} | q"') for at in range(300)]
-    (tmp_path / "x").write_text(others + "\n".join([*lines, "damage"]))
-    with pytest.raises(ValueError, match="is damaged at line 302"):
-        store.load(tmp_path / "x")
-    assert len(store) == 0
-    # The store has not kept whose scores count, either.
-    assert store.add("q", ["a"], [1]).best is not None
-
-
-def test_a_packed_file_that_is_cut_or_not_packed_is_told(
-    tmp_path: Path, store: ExampleStore
-) -> None:
-    store.add_many([(f"{at} 1 | q", ["a"], [at]) for at in range(1, 50)])
-    store.export(tmp_path / "x.gz")
-    whole = (tmp_path / "x.gz").read_bytes()
-    assert len(gzip.decompress(whole).splitlines()) == 50
-    for damaged in (whole[: len(whole) // 2], b"hello"):
-        (tmp_path / "x.gz").write_bytes(damaged)
-        again = ExampleStore(embedding=Told())
-        with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
-            again.load(tmp_path / "x.gz")
-        assert len(again) == 0

@@ -5,18 +5,15 @@ import math
 import re
 import runpy
 import string
-import tracemalloc
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur import _jsonl as jsonl
 from demur.exemplars import Candidate, Entry, ExampleStore, Exported, export_finetuning
 from demur.exemplars.finetuning import in_test
 from support.fakes import ScriptedModel
@@ -78,25 +75,18 @@ def test_variants_of_a_question_fall_on_one_side(
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "same"),
     [
-        ("“What” is  it…", '"what" is it...'),
-        ("STRASSE", "stra\u00dfe"),
-        ("\ufb01ne", "FINE"),
-        ("\u0130stanbul", "i\u0307stanbul"),
-        ("\uff57\uff48\uff4f", "Who"),
-        ("?!", "? !"),
+        ("“What” is  it…", '"what" is it...', True),
+        ("STRASSE", "stra\u00dfe", True),
+        ("\uff57\uff48\uff4f", "Who", True),
+        ("Who is it?", "What is it?", False),
+        ("3.5", "35", False),
+        ("a b", "ab", False),
     ],
 )
-def test_variants_by_example(one: str, other: str) -> None:
-    assert all(in_test(one, at / 97) is in_test(other, at / 97) for at in range(1, 97))
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("Who is it?", "What is it?"), ("?", "!"), ("3.5", "35"), ("a b", "ab")]
-)
-def test_other_questions_have_other_hashes(one: str, other: str) -> None:
-    assert any(in_test(one, at / 97) is not in_test(other, at / 97) for at in range(1, 97))
+def test_variants_by_example(one: str, other: str, same: bool) -> None:
+    assert all(in_test(one, at / 97) is in_test(other, at / 97) for at in range(1, 97)) is same
 
 
 def test_a_side_stays_from_version_to_version() -> None:
@@ -139,77 +129,6 @@ def test_the_best_answer_is_written_in_each_form(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["test.jsonl", "train.jsonl"]
 
 
-STRANGE = [
-    "lines\nand\r\nreturns\u2028and\x85more",
-    "{braces} {{and}} {% templates %} %s",
-    '"quotes" \\ and \x00 nulls',
-    "naïve 東京 \U0001f600",
-    "long " * 10_000,
-    "a lone \ud800 surrogate",
-]
-
-
-def test_texts_stay_as_they_are_but_for_lone_surrogates(tmp_path: Path) -> None:
-    pool = [entry(f"{text} {n}", (text, 1.0)) for n, text in enumerate(STRANGE * 5)]
-    exported = export_finetuning(iter(pool), tmp_path / "new")
-    found = {
-        row["prompt"][0]["content"]: row["completion"][0]["content"]
-        for row in both(tmp_path / "new")
-    }
-    assert found == {
-        one.question.replace("\ud800", "\ufffd"): one.candidates[0].answer.replace(
-            "\ud800", "\ufffd"
-        )
-        for one in pool
-    }
-    assert exported.longest == 50_000
-    lines = (tmp_path / "new" / "train.jsonl").read_text(encoding="utf-8").split("\n")
-    assert len(lines) - 1 == exported.train
-    before = (tmp_path / "new" / "test.jsonl").read_bytes()
-    export_finetuning(pool, tmp_path / "new")
-    assert (tmp_path / "new" / "test.jsonl").read_bytes() == before
-
-
-def test_entries_are_not_kept(tmp_path: Path) -> None:
-    def many() -> Iterator[Entry]:
-        for n in range(100, 400):
-            yield entry(f"question {n}", (f"{n}" * 10_000, 1.0))
-
-    tracemalloc.start()
-    exported = export_finetuning(many(), tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert exported.characters == 9_000_000
-    assert peak < 2_000_000
-
-
-def test_what_stands_there_stays_when_an_export_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export_finetuning(entries(30), tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def broken() -> Iterator[Entry]:
-        yield from entries(40)
-        raise RuntimeError("the store is gone")
-
-    with pytest.raises(RuntimeError, match="the store is gone"):
-        export_finetuning(broken(), tmp_path)
-    with pytest.raises(ValueError, match="expected a question with a scored answer"):
-        export_finetuning([], tmp_path)
-    calls = []
-
-    def full(descriptor: int) -> None:
-        calls.append(descriptor)
-        if len(calls) == 2:  # The first file is complete by then.
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(jsonl, "os", SimpleNamespace(**{**vars(jsonl.os), "fsync": full}))
-    with pytest.raises(OSError, match="No space left"):
-        export_finetuning(entries(40), tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
 # --- The figures ----------------------------------------------------------------------------------
 
 
@@ -243,12 +162,6 @@ def test_what_was_kept_and_what_not(tmp_path: Path) -> None:
     assert len(both(tmp_path)) == 4
 
 
-def test_without_a_choice_there_is_no_margin(tmp_path: Path) -> None:
-    exported = export_finetuning([entry(f"{n}?", ("a", 0.5)) for n in range(30)], tmp_path)
-    assert exported.margin is None
-    assert (exported.single, exported.train + exported.test) == (30, 30)
-
-
 # --- Refusals -------------------------------------------------------------------------------------
 
 
@@ -266,13 +179,6 @@ def test_arguments_are_refused_by_name(options: dict[str, Any], told: str, tmp_p
     with pytest.raises(ValueError, match=told):
         export_finetuning(entries(20), tmp_path / "new", **options)
     assert not (tmp_path / "new").exists()
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("mine")
-    with pytest.raises(ValueError, match=r"folder: expected a folder to write to, but .*data is a"):
-        export_finetuning(entries(20), tmp_path / "data")
-    assert (tmp_path / "data").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -419,10 +325,10 @@ def counted(trainer: Any) -> list[str]:
 @pytest.mark.documentation
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("one_thread")
-def test_the_trainer_and_the_reader_take_the_files_as_the_page_says(tmp_path: Path) -> None:
+def test_the_trainer_takes_texts_without_a_chat_template(tmp_path: Path) -> None:
     from trl import SFTConfig, SFTTrainer
 
-    from datasets import Dataset, load_dataset
+    from datasets import Dataset
 
     pool = [entry(f"When was {n}?", (f"1969-07-{n:02}", 1.0)) for n in range(1, 31)]
     export_finetuning(pool, tmp_path, form="text-prompt-completion")
@@ -433,9 +339,3 @@ def test_the_trainer_and_the_reader_take_the_files_as_the_page_says(tmp_path: Pa
         train_dataset=Dataset.from_list(read(tmp_path / "train.jsonl")),
     )
     assert all(re.fullmatch(r" 1969-07-\d\d</s>", said) for said in counted(trainer))
-    export_finetuning(pool, tmp_path)
-    file = tmp_path / "train.jsonl"
-    loaded = load_dataset("json", data_files=str(file), cache_dir=str(tmp_path / "cache"))
-    assert not isinstance(loaded["train"][0]["completion"][0]["content"], str)
-    (first, *_) = rows = read(file)
-    assert Dataset.from_list(rows)[0] == first

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import ValidationError
 
 from demur import Usage
 from demur.exemplars import Comparison, PairwiseJudge, PairwiseVerdict
@@ -179,34 +176,3 @@ def test_another_prompt_is_asked_with() -> None:
     asked = judge(by_order("A", "B"), prompt=other)
     assert asked.invoke(PAIR).winner == "first"
     assert len(asked.model.requests[0]) == 2
-
-
-def _first_shown(stage: str, messages: Sequence[BaseMessage]) -> str:
-    return "A"
-
-
-def _truthful(stage: str, messages: Sequence[BaseMessage]) -> str:
-    return "A" if isolated("a", messages) == PAIR.first else "B"
-
-
-def test_copies_ask_the_model_that_they_are_given() -> None:
-    biased = PairwiseJudge(ScriptedModel(script=_first_shown))
-    honest = biased.model_copy(update={"model": ScriptedModel(script=_truthful)})
-    for one in (honest, pickle.loads(pickle.dumps(honest))):
-        assert one.invoke(PAIR).winner == "first"
-    assert biased.invoke(PAIR).reason == "inconsistent"
-    assert [verdict.winner for verdict in asyncio.run(honest.abatch([PAIR] * 3))] == ["first"] * 3
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"winner": "first", "reason": "unsure"},
-        {"winner": None, "reason": "consistent"},
-        {"winner": None, "reason": "undetermined"},
-        {"winner": None, "reason": "same", "error": "away"},
-    ],
-)
-def test_a_verdict_that_contradicts_itself_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match=r"expected a(n error| winner) exactly where"):
-        PairwiseVerdict(**fields)

@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from demur import ExampleStore
-from demur.errors import DemurError
-from demur.evaluators import Fitted
 from exemplars.conftest import Open
-from support.exemplars import answers, contrary, scored, scorer, stale
+from support.exemplars import answers, scorer, stale
 from support.vectors import Told
 
 pytest.importorskip("chromadb")
@@ -44,32 +42,6 @@ def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
     assert len(store) == 13
     expected = [f"{thread} {at}" for thread in range(3, -1, -1) for at in range(2, -1, -1)]
     assert answers(anywhere().get("0 1 | shared")) == expected
-
-
-@pytest.mark.slow
-def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path) -> None:
-    first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    pairs = [["0.2 no", "0.8 yes"], ["0.1 bad"]]
-    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(12)])
-    reader = ExampleStore(tmp_path, embedding=Told())
-    other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
-    seen = set[float]()
-
-    def read(now: Fitted) -> None:
-        found = reader.nearest("0 1 | q", 10)
-        told = [(one.answer, pytest.approx(one.score)) for one in found]
-        old = all(one in [("0.8 yes", scored(0.8)), ("0.1 bad", scored(0.1))] for one in told)
-        new = all(one in [("0.2 no", scored(0.8)), ("0.1 bad", scored(0.9))] for one in told)
-        assert old or new, told
-        seen.update(one.score for one in found)
-
-    other.rescore(at_once=1, progress=read)
-    # These are two scores of the first scorer, and one that only the other scorer gives.
-    assert len(seen) == 3
-    with pytest.raises(DemurError, match=r"call rescore\(\)"):
-        first.nearest("0 1 | q", 10)
-    for one in (first, other, reader):
-        one.close()
 
 
 # --- Processes ------------------------------------------------------------------------------------

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import BaseMessage
-from langchain_core.output_parsers import StrOutputParser
 
 from demur.exemplars import few_shot_prompt
 from demur.exemplars.prompts import INSTRUCTION, JUDGE
-from support.fakes import ScriptedModel, isolated
+from support.fakes import isolated
 
 TROUBLE = (
     *("{question}", "{", "}", "{{}}", "{0}", "{answer!r}", "{{ question }}", "{% if x %}", "%s $x"),
@@ -78,15 +76,6 @@ def test_no_text_is_read_as_a_template(instruction: str, answer: str, question: 
     assert turns(prompt.invoke(asked).to_messages()) == expected
     for without in (few_shot_prompt(None, instruction), few_shot_prompt(Given(), instruction)):
         assert turns(without.invoke(asked).to_messages()) == [expected[0], expected[-1]]
-
-
-async def test_it_works_in_a_chain_and_pickled() -> None:
-    model = ScriptedModel(script=lambda stage, messages: f"{len(messages)} read")
-    prompt = pickle.loads(pickle.dumps(few_shot_prompt(Given(("Is it {red}?", "{It} is.")))))
-    chain = prompt | model | StrOutputParser()
-    asked = [{"question": f"Is it number {at}?"} for at in range(4)]
-    assert chain.batch(asked) == ["4 read"] * 4
-    assert await chain.abatch(asked) == ["4 read"] * 4
 
 
 # --- The judge's prompt --------------------------------------------------------------------------

@@ -130,8 +130,3 @@ def test_diversity_prefers_what_is_not_shown_yet() -> None:
 def test_impossible_limits_are_refused(limits: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_limits(*limits)
-
-
-def test_possible_limits_are_not() -> None:
-    check_limits(np.int64(5), 1, np.float32(-3.5))  # type: ignore[arg-type]  # numpy's integers
-    check_limits(5, -0.5, 0)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ from langchain_core.runnables import Runnable
 
 from demur import ExampleStore, FEWLExampleSelector
 from demur.errors import DemurError
-from support.exemplars import best, scorer
+from support.exemplars import scorer
 from support.fakes import ScriptedModel
 from support.vectors import Told
 
@@ -100,16 +98,6 @@ async def test_the_nearest_with_their_best_answers() -> None:
 def test_options_decide(options: dict[str, Any], expected: list[str]) -> None:
     selector = FEWLExampleSelector(fan(), k=3, **options)
     assert names(select(selector)) == expected
-
-
-def test_the_question_itself_and_what_reads_the_same_is_no_example() -> None:
-    store = filled(
-        *((same, 1.0) for same in ("1 0 | New?", "1 0 | new", " 1  0 | new?", "1 0 | NEW!!")),
-        *(("1 1 | other?", 1.0), ("1 1 | Other", 1.0)),
-    )
-    for options in ({}, {"diversity": 0.5}, {"score_weight": 1}, {"min_score": 0}):
-        (example,) = select(FEWLExampleSelector(store, **options))
-        assert example["question"].casefold().startswith("1 1 | other")
 
 
 # --- Nothing, and bad input -----------------------------------------------------------------------
@@ -291,16 +279,6 @@ def test_braces_survive_in_both_prompts(answer: str) -> None:
         assert text.count(asked["question"]) == 1
 
 
-def test_without_escaping_a_plain_prompt_fills_braces_in_or_breaks_on_them() -> None:
-    with pytest.raises(ValueError, match="unmatched"):
-        chain(plain(FEWLExampleSelector(trapped("{")))).invoke(ASKED)
-    text = chain(plain(FEWLExampleSelector(trapped("{question}")))).invoke(ASKED)
-    assert "A: 1 0 | new?\n" in text
-    # A chat prompt would show the escaped braces doubled.
-    shown = chain(chat(FEWLExampleSelector(trapped("{x}"), escape_braces=True))).invoke(ASKED)
-    assert "ai: {{x}}\n" in shown
-
-
 # --- Pickled, and many at once --------------------------------------------------------------------
 
 
@@ -315,38 +293,3 @@ def test_a_pickled_selector_selects_the_same(tmp_path: Path) -> None:
     again.store.close()
     with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
         pickle.dumps(FEWLExampleSelector(fan()))
-
-
-@pytest.mark.slow
-def test_threads_and_tasks_add_remove_and_select_at_once() -> None:
-    store = fan()
-    store.add("1 -1 | stays", ["a"], [1])
-    selector = FEWLExampleSelector(store, k=12, diversity=0.5, min_score=0.5)
-    shown = {"a", "b", "d", *(f"to 1 {at / 10} | q{at}" for at in range(1, 10))}
-
-    def use(thread: int) -> None:
-        for at in range(6):
-            question = f"1 {at + 2} | t{thread} {at}"
-            store.add(question, ["a", "b"], [0, 1])
-            found = selector.select_examples(ASKED)
-            assert len(found) == len({one["question"] for one in found})
-            assert "1 -1 | stays" in {one["question"] for one in found} or len(found) == 12
-            assert {one["answer"] for one in found} <= shown
-            if at % 2:
-                assert store.remove(question) == 2
-
-    async def task(number: int) -> None:
-        await selector.aadd_example({"question": f"1 {number} | q", "answer": "c", "score": 0.4})
-        found = await selector.aselect_examples(ASKED)
-        assert len(found) == len({one["question"] for one in found}) > 0
-        await store.aadd(f"1 {number} | q", ["d"], [0.6])
-
-    async def tasks() -> None:
-        await asyncio.gather(*map(task, range(10)))
-
-    with ThreadPoolExecutor(6) as pool:
-        loop = pool.submit(asyncio.run, tasks())
-        list(pool.map(use, range(5)))
-        loop.result()
-    assert len(store) == 10 + 10 + 5 * 3
-    assert {best(store, f"1 {number} | q") for number in range(10)} == {"d"}

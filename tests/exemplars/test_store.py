@@ -17,7 +17,7 @@ from demur.evaluators import NeighborStore
 from demur.exemplars import Candidate
 from exemplars.conftest import Open
 from support.chroma_server import chroma_server
-from support.exemplars import answers, best, scorer
+from support.exemplars import answers, scorer
 from support.fakes import ScriptedModel
 from support.fewl import QUESTION, model
 from support.vectors import Told
@@ -93,15 +93,6 @@ def test_a_score_that_is_given_anew_replaces_the_old_one(store: ExampleStore) ->
     ]
 
 
-def test_a_question_is_known_whatever_its_white_space_and_form(store: ExampleStore) -> None:
-    store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"], [1])
-    for at, same in enumerate(["1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "]):
-        assert best(store, same) == "an astronaut"
-        store.add(same, [f"another {at}"], [0])
-    assert store.get("1 0 | who is Ren\u00e9e?") is None
-    assert (len(store), len(answers(store.get("1 0 | Who is Ren\u00e9e?")))) == (1, 3)
-
-
 async def test_what_cannot_be_kept_is_refused_and_nothing_written(store: ExampleStore) -> None:
     with pytest.raises(ValueError, match=r"^add: expected answers to 'q' that say something"):
         store.add("q", ["a", " "], [1, 2])
@@ -110,18 +101,6 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_written(store: Example
     with pytest.raises(DemurError, match="there is no scorer for the answers to 'q'"):
         store.add("q", ["a"])
     assert (len(store), list(store.entries())) == (0, [])
-
-
-async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
-    store = ExampleStore(embedding=Told(), scorer=scorer())
-    message = f"of the answers to '{QUESTION}' the answer 'no grade' could not be scored: the simil"
-    offer = QUESTION, ["0.2 no", "no grade", "0.8 yes"]
-    with pytest.raises(DemurError) as sync:
-        store.add(*offer)
-    with pytest.raises(DemurError) as native:
-        await store.aadd(*offer)
-    assert all(str(error.value).startswith(message) for error in (sync, native))
-    assert answers(store.get(QUESTION)) == ["0.8 yes", "0.2 no"]
 
 
 # --- Near -----------------------------------------------------------------------------------------
@@ -164,16 +143,6 @@ def test_vectors_are_those_of_the_questions(store: ExampleStore) -> None:
     found = store.nearest("1 0 | q", 2, vectors=True)
     assert [list(one.vector) for one in found if one.vector is not None] == [[5, 0], [3, 4]]
     assert [one.vector for one in store.nearest("1 0 | q", 2)] == [None, None]
-
-
-def test_of_many_answers_to_near_questions_the_best_is_told(store: ExampleStore) -> None:
-    offers = [
-        (f"1 {at} | q{at}", [f"a{one}" for one in range(9)], list(range(9))) for at in range(20)
-    ]
-    store.add_many(offers)
-    found = store.nearest("1 0 | q", 15)
-    assert [one.question.split()[-1] for one in found] == [f"q{at}" for at in range(15)]
-    assert {one.answer for one in found} == {"a8"}
 
 
 # --- Taking away ----------------------------------------------------------------------------------
@@ -251,25 +220,6 @@ def test_a_store_of_a_folder_is_pickled_with_its_scorer_and_one_in_memory_not(
         pickle.dumps(store)
 
 
-def test_what_was_closed_says_so(tmp_path: Path) -> None:
-    store = ExampleStore(tmp_path, embedding=Told())
-    store.add("q", ["a"], [1])
-    store.close()
-    uses: list[Callable[[], object]] = [
-        lambda: store.add("q", ["b"], [1]),
-        lambda: store.get("q"),
-        lambda: store.nearest("q", 1),
-        lambda: store.remove("q"),
-        lambda: len(store),
-    ]
-    for use in uses:
-        with pytest.raises(DemurError, match="was closed here: open it again"):
-            use()
-    again = ExampleStore(tmp_path, embedding=Told())
-    assert best(again, "q") == "a"
-    again.close()
-
-
 @pytest.mark.slow
 def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     with chroma_server(tmp_path / "data") as url:
@@ -284,23 +234,6 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     ]
     for use in uses:
         with pytest.raises(DemurError, match=f"Chroma in {url} cannot be used"):
-            use()
-
-
-def test_an_entry_that_is_not_ours_is_told() -> None:
-    import chromadb
-
-    client = chromadb.EphemeralClient()
-    store = ExampleStore(client=client, collection="not-of-examples", embedding=Told())
-    collection = client.get_collection("not-of-examples", embedding_function=None)
-    collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
-    collection.upsert(["y"], embeddings=[[1, 0]])
-    uses: list[Callable[[], object]] = [
-        lambda: store.nearest("0 1 | q", 1),
-        lambda: list(store.entries()),
-    ]
-    for use in uses:
-        with pytest.raises(DemurError, match=r"a record in .* cannot be read: .* Delete that"):
             use()
 
 

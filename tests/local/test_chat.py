@@ -231,15 +231,6 @@ sys.exit(3)
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
 
 
-def test_an_exit_in_a_stream_is_clean() -> None:
-    ran = run("""
-stream = model.stream("Write a story.")
-next(stream)
-sys.exit(3)
-""")
-    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_fork_starts_a_server_of_its_own_and_both_end_well() -> None:
     ran = run("""

@@ -44,11 +44,3 @@ def test_a_file_that_is_not_ours_is_no_measurement(folder: Path, content: str) -
     (file,) = folder.iterdir()
     file.write_text(content)
     assert load_measured(known(), "key") is None
-
-
-def test_a_folder_that_cannot_be_written_is_no_error(folder: Path) -> None:
-    model = known()
-    folder.rmdir()
-    folder.write_text("a file in its place")
-    save_measured(model, "key", {"a": 1.0})
-    assert load_measured(model, "key") is None

@@ -181,14 +181,6 @@ def test_a_file_is_hashed_once_and_again_when_it_changed(
     assert len(hashed) == 3
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_bytes(b"in the way")
-    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "file" / "models"))
-    assert find_weights(tmp_path / "file", sha256(b"in the way")) == tmp_path / "file"
-
-
 # --- The package registry ---------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -86,14 +85,6 @@ def test_metadata_that_json_cannot_hold_is_left_out() -> None:
     given = {**given, "big": 2**62, "yes": True, 5: 0.5}  # type: ignore[dict-item]  # wrong
     run("invoke", rag(), "q", handler, metadata=given)
     assert records.one.metadata == {"n": None, "big": 2**62, "yes": True, "5": 0.5}
-
-
-def test_an_id_that_comes_again_is_a_new_run() -> None:
-    handler, records = handler_for(echo)
-    run_id = uuid4()
-    for answer in ("good", "better"):
-        run("invoke", RunnableLambda(lambda _, said=answer: said), "q", handler, run_id=run_id)
-    assert [record.answer for record in records.all] == ["good", "better"]
 
 
 def test_readers_say_where_things_are() -> None:

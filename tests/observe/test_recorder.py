@@ -142,29 +142,6 @@ def test_the_end_waits_no_longer_than_it_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_interrupts_the_end_does_not_wait(tmp_path: Path) -> None:
-    body = """
-        hangs = lambda sample: threading.Event().wait()
-        handlers = [ScoreCallbackHandler(hangs, sink=path, max_queue=10**6) for _ in range(2)]
-
-        def offer():
-            # A handler that is being closed drops what comes.
-            while not any(handler.counts.dropped for handler in handlers):
-                chain.invoke("q", {"callbacks": handlers})
-                time.sleep(0.001)
-            print("closing", flush=True)
-
-        chain.invoke("q", {"callbacks": handlers})
-        threading.Thread(target=offer, daemon=True).start()
-    """
-    process = started(body, tmp_path / "scores.jsonl")
-    process.printed(1)
-    process.signal(signal.SIGINT)
-    process.end()
-    assert process.err.count("runs were not scored") == 2, process.err
-
-
-@pytest.mark.slow
 @pytest.mark.smoke
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     paths = [tmp_path / "scores.jsonl", tmp_path / "scores.sqlite"]

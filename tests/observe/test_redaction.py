@@ -382,16 +382,10 @@ def test_documents_may_hold_what_json_cannot(redact: Redact) -> None:
     assert "NaN" not in kept.as_json()
 
 
-class _Mute:
-    def __str__(self) -> str:
-        raise RuntimeError("kept back")
-
-
 def test_a_record_that_no_json_can_be_made_of_is_told_without_its_texts() -> None:
     circle: dict[str, Any] = {"note": "a text to be kept back"}
     circle["self"] = [circle]
-    for odd in (circle, {"note": "to be kept back", "mute": _Mute()}):
-        with pytest.raises(DemurError, match="cannot be written as JSON") as told:
-            redaction()(_holding(odd))
-        assert "kept back" not in str(told.value)
-        assert told.value.__suppress_context__
+    with pytest.raises(DemurError, match="cannot be written as JSON") as told:
+        redaction()(_holding(circle))
+    assert "kept back" not in str(told.value)
+    assert told.value.__suppress_context__

@@ -104,32 +104,6 @@ def test_no_more_rows_than_told_are_under_way(tmp_path: Path, out: Path) -> None
     assert most == 4
 
 
-def test_rows_are_read_as_they_are_needed(tmp_path: Path, out: Path) -> None:
-    read: list[str] = []
-
-    def check(sample: Sample) -> str | None:
-        read.append(sample.answer)
-        return None
-
-    ahead = []
-
-    def script(sample: Sample) -> float:
-        ahead.append(len(read) - len(ahead))
-        return 1.0
-
-    plain = rows(tmp_path / "rows.jsonl", 50)
-    data = Data(plain.path, plain.name, check=check)
-    run_on(
-        data,
-        out,
-        {"len": Scripted(script=script)},
-        do=lambda run: (read.clear(), run.score()),
-        rows_at_once=2,
-    )
-    assert len(ahead) == 50
-    assert max(ahead) <= 4
-
-
 # -- endings ---------------------------------------------------------------------------------------
 
 

@@ -150,14 +150,6 @@ def test_a_vector_that_is_there_is_not_written_again(
     assert [np.allclose(first, other) for other in others] == [True, False]
 
 
-def test_what_computes_vectors_raises_its_own_error(opened: Chroma) -> None:
-    def fail(ids: list[str]) -> dict[str, Any]:
-        raise ValueError("no such model")
-
-    with pytest.raises(ValueError, match=r"^no such model$"):
-        opened.write(opened.collection(name(), "k", "e"), {"a": {"said": "1"}}, fail)
-
-
 # --- Nearest --------------------------------------------------------------------------------------
 
 
@@ -199,29 +191,3 @@ def test_it_asks_for_more_until_there_are_enough_under_the_ceiling(
     for ranked in found.values():
         assert ranked == [("far", pytest.approx(0)), ("farther", pytest.approx(-(0.5**0.5)))]
     assert [len(one) for one in nearest(collection, vectors, 200, 0.8).values()] == [2, 2, 2]
-
-
-def _failing(times: int, message: str) -> tuple[list[int], Any]:
-    calls: list[int] = []
-
-    def ask() -> str:
-        calls.append(len(calls))
-        if len(calls) <= times:
-            raise RuntimeError(message)
-        return "found"
-
-    return calls, ask
-
-
-def test_a_search_waits_for_the_first_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chroma, "_PAUSES", (0.0, 0.0, 0.0))
-    opened = open_client(None, "a test")
-    unwritten = "Error creating hnsw segment reader: Nothing found on disk"
-    calls, ask = _failing(3, unwritten)
-    assert opened.search(ask) == "found"
-    assert len(calls) == 4
-    for times, message, made in ((9, unwritten, 4), (1, "Disk full", 1)):
-        calls, ask = _failing(times, message)
-        with pytest.raises(DemurError, match=message):
-            opened.search(ask)
-        assert len(calls) == made

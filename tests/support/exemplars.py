@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from demur import FEWL, ExampleStore
-from demur.evaluators import Fitted
 from demur.exemplars import Entry
 from demur.similarity import Similarity
 from support.fewl import fewl
@@ -47,11 +46,6 @@ def best(store: ExampleStore, question: str) -> str | None:
 def answers(entry: Entry | None) -> list[str]:
     """Return the entry's answers, with the best first."""
     return [one.answer for one in entry.all] if entry else []
-
-
-def interrupted(now: Fitted) -> None:
-    """Interrupt a rescoring before its first question, as its progress callback."""
-    raise KeyboardInterrupt
 
 
 def stale(store: ExampleStore) -> int:

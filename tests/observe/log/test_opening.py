@@ -81,14 +81,6 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> N
     assert path.read_bytes() == content
 
 
-def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"cannot read .*gone"):
-        open_log(tmp_path / "gone.sqlite")
-    with pytest.raises(LogError, match=r"cannot read .*directory"):
-        open_log(tmp_path)
-    assert not [*tmp_path.iterdir()]
-
-
 @pytest.mark.parametrize(
     ("pragmas", "said"),
     [

@@ -41,12 +41,6 @@ def test_filters_that_make_no_sense_are_refused(given: dict[str, Any], said: str
         Filters(**given)
 
 
-def test_arguments_that_are_no_text_match_nothing(log: Log) -> None:
-    assert [*records(log, Filters(text="\udcff", model="\udcff", evaluator="\udcff"))] == []
-    with pytest.raises(LogError, match="no run whose id begins with"):
-        find(log, "\udcff")
-
-
 # -- the worst -------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from demur.errors import DemurError
 from demur.observe import JSONLSink, Record, SQLSink
 from support import records
 from support.processes import end, forked, together, written_until_full
-from support.waiting import wait
 
 posix = pytest.mark.skipif(os.name == "nt", reason="no such locks, modes and forks on Windows")
 
@@ -120,28 +118,6 @@ def test_a_file_that_was_rotated_away_is_begun_anew(path: Path) -> None:
 
 
 # --- Several at once -----------------------------------------------------------------------------
-
-
-@posix
-def test_a_write_waits_for_the_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fcntl
-
-    asks, real = threading.Event(), fcntl.flock
-
-    def flock(file: int, operation: int) -> None:
-        asks.set()
-        real(file, operation)
-
-    sink, record = JSONLSink(path), records.scored()
-    with path.open() as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        monkeypatch.setattr(fcntl, "flock", flock)
-        writing = threading.Thread(target=sink.write, args=(record,))
-        writing.start()
-        wait(asks)
-        assert path.read_bytes() == b""
-    writing.join()
-    assert ids(path) == [record.id]
 
 
 @posix

@@ -17,7 +17,7 @@ import pytest
 
 from demur.errors import DemurError
 from demur.observe import Record, SQLSink
-from demur.observe.log import Filters, open_log, records, summarise, worst
+from demur.observe.log import Filters, open_log, records, summarise
 from demur.schema import Failure, Finding
 from support.logs import Where, in_column
 from support.pages import DOCS, fences
@@ -171,21 +171,6 @@ def test_every_text_is_kept_and_can_be_asked_for(text: str, database: Database) 
         assert [*records(log, Filters(model=text, evaluator=text, text=text))] == [read]
         (group,) = summarise(log, by=["model"]).groups
         assert (group.evaluator, group.model) == (kept, kept)
-
-
-def test_long_texts_and_large_numbers_are_kept(database: Database) -> None:
-    long, most = "Ä and \U0001f600. " * 80_000, 2**40
-    usage = {"calls": most, "input_tokens": most, "output_tokens": most, "seconds": 1e12}
-    runs = [
-        run(attempt(found(score=score, usage=usage), answer=long), at=at, seconds=1e300)
-        for at, score in enumerate((1e300, -1e300, 5e-324))
-    ]
-    SQLSink(database.where).write_all(runs)
-    with open_log(database.where) as log:
-        assert [*records(log)] == runs
-        assert [*worst(log, Filters(), 1)] == [runs[1]]
-        assert summarise(log).judging.calls == most  # Larger counts are stored as this number.
-        assert len([*records(log, Filters(text="ä AND \U0001f600"))]) == 3
 
 
 def test_the_queries_of_the_page_can_be_asked(database: Database) -> None:
