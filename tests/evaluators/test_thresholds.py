@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -290,6 +291,16 @@ def test_what_refchecker_tells() -> None:
     assert (
         joint.fingerprints == RefChecker(silent(), aggregation="soft", threshold=0.3).fingerprints
     )
+
+
+def test_a_cross_encoder_is_told_by_what_it_says_or_by_its_own_fingerprint() -> None:
+    config = SimpleNamespace(id2label={0: "entailment", 1: "neutral", 2: "contradiction"})
+    encoder = SimpleNamespace(model=SimpleNamespace(config=config), predict=list)
+    checker: Any = {"checker": encoder}
+    told = RefChecker(silent(), **checker).fingerprints["checker"]
+    assert told == "nli SimpleNamespace Entailment Neutral Contradiction"
+    encoder.fingerprint = "7"
+    assert RefChecker(silent(), **checker).fingerprints["checker"] == "nli 7"
 
 
 @pytest.mark.parametrize("aggregation", ["strict", "major"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demur.evaluators import CONFIGURATIONS
+from demur.evaluators import CONFIGURATIONS, DESCRIPTIONS
 from support.fewl import fewl, store
 
 _MAIN = {
@@ -28,21 +28,11 @@ _RANDOM = {
     "FEWL (Ours)": "fewl-random",
     "FEWL (Ideal)": "fewl-ideal-random",
 }
+RANDOM = "v1 table 9, v2 table 11"
 ROWS: dict[str, dict[str, str]] = {
-    "v1 table 1": _MAIN,
-    "v1 table 2": _WEIGHTS,
-    "v1 table 3": _MAIN,
-    "v1 table 9": _RANDOM,
-    "v1 table 10": _WEIGHTS,
-    "v2 table 1": _MAIN,
-    "v2 table 2": _MAIN,
-    "v2 table 7": _MAIN,
-    "v2 table 8": _MAIN,
-    "v2 table 10": _MAIN,
-    "v2 table 11": _RANDOM,
-    "v2 table 12": _WEIGHTS,
-    "v2 table 13": _WEIGHTS,
-    "v2 table 14": _MAIN,
+    "v1 tables 1 and 3, v2 tables 1, 2, 7, 8, 10 and 14": _MAIN,
+    "v1 tables 2 and 10, v2 tables 12 and 13": _WEIGHTS,
+    RANDOM: _RANDOM,
     "v2 table 15": {**_MAIN, "single-best + no penalty": "single-best"},
     "v2 table 16": {
         f"{row} ({divergence.upper()})": f"{name}-{divergence}"
@@ -75,7 +65,7 @@ def _settings(table: str, row: str) -> dict[str, Any]:
         "divergence": {"(JS)": "js", "(KL)": "kl"}.get(row[-4:], "tv"),
         "normalization": "paper",
     }
-    if table in ("v1 table 9", "v2 table 11") and wanted["penalty"]:
+    if table == RANDOM and wanted["penalty"]:
         wanted["neighbor_choice"] = "random"
     elif wanted["penalty"]:
         wanted["neighbor_choice"] = "nearest"
@@ -93,3 +83,7 @@ def test_a_configuration_makes_an_evaluator(name: str) -> None:
     found = fewl(**options, neighbors=near).invoke(sample)
     assert found.score is not None
     assert (found.details["penalties"] is not None) is options["penalty"]
+
+
+def test_each_has_a_description() -> None:
+    assert list(DESCRIPTIONS) == list(CONFIGURATIONS)

@@ -385,7 +385,11 @@ def test_a_wrong_argument_is_refused_by_name(options: dict[str, Any], match: str
         RefChecker(scripted(TWO), **{"aggregation": "soft", **options})
 
 
-def test_a_prompt_without_a_needed_field_is_refused() -> None:
+def test_other_prompts_take_the_place_of_ours_and_need_its_fields() -> None:
+    prompt = Prompt(system="Judge.", fields=("claims", "reference"))
+    model = scripted(TWO, joint=labels(E, E))
+    check(model, prompts=RefCheckerPrompts(joint=prompt))
+    assert model.requests[-1][0].content == "Judge."
     with pytest.raises(ValueError, match="'joint' has the fields"):
         RefCheckerPrompts(joint=Prompt(system="Judge.", fields=("reference",)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,6 +187,14 @@ def test_an_entity_that_is_no_name_is_told(entity: Any) -> None:
     made = ReverseValidation(chat, entity=lambda sample: entity)
     assert "the function `entity`: expected" in str(made.invoke({"answer": ANSWER}).error)
     assert chat.stages == []
+
+
+def test_a_function_that_cannot_name_the_entity_leaves_it_undetermined() -> None:
+    def fail(sample: Sample) -> str:
+        raise KeyError("title")
+
+    found = ReverseValidation(model(), entity=fail).invoke({"answer": ANSWER})
+    assert re.search("the function `entity` failed: .*title", str(found.error))
 
 
 # --- Leaks ----------------------------------------------------------------------------------------
