@@ -13,8 +13,8 @@ from langchain_core.messages import convert_to_messages
 
 from demur_research.commands import run
 from publishers import biographies, published, say
-from support.fakes import isolated, stage_of
-from support.openai_server import Answer, OpenAIServer, openai_server
+from support.fakes import stage_of
+from support.openai_server import OpenAIServer, openai_server
 
 Capture = pytest.CaptureFixture[str]
 
@@ -74,16 +74,6 @@ def test_in_a_pipe_the_table_has_tabs_and_says_what_its_data_cannot_show(
     assert rows[-1].startswith("PHD: 5 rows of 300")
 
 
-def test_the_help_of_a_table_tells_its_options(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert run(["rv-table-3", "--help"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "Detection on PHD and its domains, from what ChatGPT said." in out
-    assert "percentage: the least that entity matching has to give" in out
-
-
 def test_the_list_of_tables_says_why_one_cannot_be_run(capsys: Capture) -> None:
     assert run(["tables"]) == 0
     out = capsys.readouterr().out
@@ -95,15 +85,11 @@ def test_the_list_of_tables_says_why_one_cannot_be_run(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["rv-table-1", "--data", "none"], "--data"),
         (["rv-table-1", "--data", "bad.json"], "is not JSON"),
         (["rv-table-1", "-O", "percentage=80"], "with a name of none, got 'percentage=80'"),
         (["rv-table-4", "-O", "percentage"], "expected NAME=VALUE"),
-        (["rv-table-4", "-O", "percentage=101"], "expected a number from 0 to 100, got '101'"),
         (["rv-table-4", "-O", "records=empty"], "holds no records of chatgpt"),
         (["rv-live", "-O", "methods=guess"], "methods: expected"),
-        (["rv-live", "--model", "guess"], "unknown model 'guess'"),
-        (["rv-live", "--limit", "0"], "--limit"),
         (["rv-live", "-r", "none/out.jsonl"], "there is no folder none"),
         (["rv-live", "-r", "notes.txt"], "is no recording"),
         (["rv-live", "--replay"], "there is no recording demur-bench.jsonl"),
@@ -170,32 +156,6 @@ def test_the_same_command_goes_on(data: Path, server: OpenAIServer, capsys: Capt
     assert "torn line: 11 bytes were removed" in said(capsys)
     asked = [stage_of(convert_to_messages(one["messages"])) for one in server.requests]
     assert Counter(asked) == {"verdict": 4}
-
-
-def test_a_call_that_failed_is_made_again_by_the_same_command(
-    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    away = [True]
-
-    def script(request: dict[str, Any], number: int) -> Answer | str:
-        iron = "Iron" in isolated("passage", convert_to_messages(request["messages"]))
-        return Answer("no key", status=401) if iron and away[0] else _reply(request, number)
-
-    def undetermined() -> int:
-        told = table(capsys, *live(data, methods="zero-shot"))
-        assert (
-            row(told, "PHD-High: zero-shot")["undetermined"]
-            == (row(told, "zero-shot")["undetermined"])
-        )
-        count: int = row(told, "zero-shot")["undetermined"]
-        return count
-
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with openai_server(script) as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
-        assert undetermined() == 1
-        away[0] = False
-        assert (undetermined(), len(running.requests)) == (0, 6)
 
 
 def test_a_recording_of_another_model_is_left_alone(

@@ -15,7 +15,6 @@ from demur_research.ranking import (
     tqa_metric,
 )
 
-SCORES = st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.2, 0.3]))
 COUNTED = ("wins", "ties", "losses", "missing")
 
 
@@ -53,14 +52,6 @@ def test_models_are_ranked_over_the_questions_that_all_have_scores_for() -> None
     assert (found.tau, found.tau_interval) == (None, None)
     equal = rank_models({"x": [0.5, 0.1], "y": [0.5, 0.1], "z": [0.0, 0.1]})
     assert [(m.model, m.rank) for m in equal.models] == [("x", 1), ("y", 1), ("z", 3)]
-
-
-def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
-    noise = np.random.default_rng(5).normal(0, 0.2, size=400)
-    low, high = rank_models({"x": list(0.5 + noise)}).models[0].interval
-    error = noise.std() / sqrt(400)
-    centre = 0.5 + noise.mean()
-    assert [low, high] == pytest.approx([centre - 1.96 * error, centre + 1.96 * error], abs=0.003)
 
 
 def test_all_models_are_resampled_by_the_same_questions() -> None:
@@ -117,11 +108,8 @@ def test_tau_b_is_what_its_definition_gives(pairs: list[tuple[int, int]]) -> Non
         (lambda: tqa_metric([], [0.1]), "at least one"),
         (lambda: rank_models({"x": [nan]}), r"scores\['x'\]\[0\]: expected a finite number"),
         (lambda: rank_models({}), "at least one model"),
-        (lambda: rank_models({"x": [0.1], "y": [0.1, 0.2]}), "x: 1, y: 2"),
         (lambda: rank_models({"x": [0.1, None], "y": [None, 1]}), "x: 1 missing, y: 1 missing"),
-        (lambda: rank_models({"x": []}), "got none of 0"),
         (lambda: rank_models({"x": [0.1]}, {"y": 0.1}), "truth: expected the models x, got y"),
-        (lambda: rank_models({"x": [0.1]}, {"x": nan}), "finite numbers"),
         (lambda: kendall_tau([1, 2], [1]), "finite numbers that are equally long"),
     ],
 )

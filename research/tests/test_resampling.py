@@ -10,13 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur._share import wilson
-from demur_research.bench import Figure
 from demur_research.resampling import (
     auroc,
     drawn,
     figure,
     mean,
-    mean_figure,
     share,
 )
 
@@ -61,13 +59,6 @@ def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
     assert found.high == pytest.approx(noise.mean() + error, abs=0.003)
 
 
-def test_the_figure_of_a_mean_is_of_items_that_stand_alone() -> None:
-    found = mean_figure([0.0, 10.0] * 50, seed=0, paper="5")
-    assert (found.value, found.paper) == (5.0, "5")
-    assert (found.high or 0) - (found.low or 0) == pytest.approx(2 * 1.96 * 5 / 10, rel=0.1)
-    assert mean_figure([], seed=0, paper="5") == Figure(None, paper="5")
-
-
 def test_what_is_undefined_has_no_number_and_no_interval() -> None:
     nothing = figure(float("nan"), np.array([np.nan]))
     assert (nothing.value, nothing.low, nothing.high) == (None, None, None)
@@ -99,8 +90,3 @@ def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[boo
     if any(held) and not all(held):
         low, high = wilson(float(np.mean(held)), len(held) - 1)
         assert (grouped.low, grouped.high) == pytest.approx((100 * low, 100 * high))
-
-
-def test_groups_that_differ_less_than_chance_would_have_them_narrow_nothing() -> None:
-    held = [True, False] * 30
-    assert share(held, [str(at // 2) for at in range(60)]) == share(held)

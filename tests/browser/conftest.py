@@ -143,7 +143,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 _CONTRASTS = """
-() => {
+selector => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true})
   const rgb = color => {
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
@@ -164,17 +164,22 @@ _CONTRASTS = """
     return [255, 255, 255]
   }
   const found = []
-  for (const e of document.querySelectorAll('.demur *')) {
+  for (const e of document.querySelectorAll(selector || '.demur *')) {
     const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
     const style = getComputedStyle(e)
-    if (own) found.push([e.className || e.tagName, contrast(rgb(style.color), behind(e))])
+    const text = e instanceof SVGElement ? style.fill : style.color
+    if (own && e.getBoundingClientRect().width > 1 && style.visibility === 'visible')
+      found.push([e.getAttribute('class') || e.tagName, contrast(rgb(text), behind(e))])
     if (e.matches('.demur-mark'))
       found.push(['line', contrast(rgb(style.textDecorationColor), behind(e.parentElement))])
   }
   return found
 }
 """
-"""A script that compares the colour of each text in a view with the first background behind it."""
+"""A script that compares the colour of each text with the first background behind it.
+
+Its argument selects the elements; without one, it takes those of views.
+"""
 
 
 @pytest.fixture(scope="session")

@@ -171,23 +171,6 @@ def test_it_can_be_read_in_light_and_dark(
     chromium(steps)
 
 
-def test_it_fits_the_screen(chromium: Any, page_of: Callable[..., str]) -> None:
-    long = "x" * 300
-    documents = [
-        Document(long, metadata={"title": long, "url": f"https://{long}.example/"}),
-        *DOCUMENTS,
-    ]
-    many = " ".join(f"This is sentence {at}." for at in range(60))
-    address = page_of(_cited(f"{many} {long}.", documents, [(0, 1, 2)] * 61))
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
-        assert page.locator("[role=doc-noteref]").count() == 183
-
-    chromium(steps, viewport={"width": 320, "height": 800})
-
-
 def test_hostile_texts_do_nothing(chromium: Any, page_of: Callable[..., str]) -> None:
     documents = [
         Document(HOSTILE, metadata={"title": HOSTILE, "url": "javascript:document.title='run'"}),

@@ -98,14 +98,3 @@ def test_the_line_is_named_and_every_point_is_told(page: Path, chromium: Any) ->
         assert shown.locator("details td").first.is_visible()
 
     on(page, chromium, do)
-
-
-def test_without_any_figure_it_says_so(tmp_path: Path, chromium: Any) -> None:
-    page = _write(tmp_path, _comparison(_compared("lost", None, 10)))
-
-    def do(shown: Any) -> None:
-        assert shown.locator("#chart").count() == 0
-        notice = shown.locator("figure .notice").inner_text()
-        assert "No detector has both an AUROC and a cost" in notice
-
-    on(page, chromium, do)

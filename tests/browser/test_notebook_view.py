@@ -117,51 +117,6 @@ def test_a_click_on_a_claim_leads_to_its_evidence_and_back(
     chromium(steps, viewport={"width": width, "height": 700})
 
 
-def test_the_tab_key_reaches_every_link_in_order_and_enter_follows_it(
-    chromium: Any, page_of: Callable[..., str]
-) -> None:
-    address = page_of(_evaluation(), attempt(_evaluation(), answer=WRONG, contexts=(FACT,)))
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        reached = []
-        links = page.locator("a[href]:not([tabindex])").count()
-        for _ in range(links):
-            page.keyboard.press("Tab")
-            focused = page.locator(":focus")
-            assert _style(focused, "outline-style") == "solid"
-            reached.append(focused.inner_text())
-        assert reached[:4] == ["Danube", "✓3", "4,000 km", "✗1"]
-        order = page.evaluate(
-            "() => [...document.querySelectorAll('a[href]')].map(e => e.innerText)"
-        )
-        assert reached == order
-        page.locator("a.demur-mark.demur-bad").focus()
-        page.keyboard.press("Enter")
-        assert page.locator("mark:target, .demur-spot:target").count() == 1
-
-    chromium(steps, viewport={"width": 1280, "height": 900})
-
-
-def test_a_fold_opens_and_shows_all_of_a_long_reference(
-    chromium: Any, page_of: Callable[..., str]
-) -> None:
-    text = "It is long. " * 9_000  # This is about 100 kB.
-    address = page_of(attempt(_evaluation(), answer=WRONG, contexts=(text + FACT,)))
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        height = "() => document.body.scrollHeight"
-        assert page.evaluate(height) < 3_000
-        page.locator(".demur-reference summary").focus()
-        page.keyboard.press("Enter")
-        assert page.locator("details").get_attribute("open") is not None
-        assert len(page.locator(".demur-reference .demur-text").inner_text()) > len(text)
-        assert seen.errors == []
-
-    chromium(steps, viewport={"width": 700, "height": 900})
-
-
 # --- Looks ----------------------------------------------------------------------------------------
 
 
@@ -250,19 +205,6 @@ def test_a_view_keeps_to_its_width(chromium: Any, page_of: Callable[..., str]) -
     chromium(steps)
 
 
-def test_print_is_light_and_whole(chromium: Any, page_of: Callable[..., str]) -> None:
-    address = page_of(_record(), body='data-jp-theme-light="false"')
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        page.emulate_media(media="print")
-        view = page.locator(".demur")
-        assert _style(view, "background-color") == "rgb(255, 255, 255)"
-        assert _style(page.locator(".demur-references").first, "position") == "static"
-
-    chromium(steps, color_scheme="dark", viewport={"width": 1280, "height": 800})
-
-
 def test_the_style_leaves_the_rest_of_the_notebook_alone(
     chromium: Any, page_of: Callable[..., str]
 ) -> None:
@@ -281,42 +223,6 @@ def test_the_style_leaves_the_rest_of_the_notebook_alone(
         assert len(styled) == 6
 
     chromium(steps)
-
-
-# JupyterLab has such styles for outputs.
-_NOTEBOOK = """
-.out { font: 13px/1.3 monospace; color: #123; }
-.out a:link { text-decoration: none; color: #00f; } .out a:hover { color: #f0f; }
-.out p { margin: 0 0 1em; text-align: left; } .out blockquote { margin: 1em 2em; padding: 0 1em; }
-.out ol:not(.inline), .out ul:not(.inline) { padding-left: 2em; margin: 1em; list-style: square; }
-.out li { margin: 1em; } .out mark { background: #ff0; color: #000; }
-.out sup { font-size: 60%; } .out details { margin: 1em; } .out dl { margin: 1em 0; }
-"""
-
-
-def test_a_notebooks_own_style_leaves_the_view_alone(
-    chromium: Any, page_of: Callable[..., str]
-) -> None:
-    # The style comes before the view, as in a notebook.
-    head = f'class="out"><style id="theirs">{_NOTEBOOK}</style'
-    address = page_of(_record(), _cited(), body=head)
-    names = (
-        "color background-color text-decoration margin padding font-size font-family line-height"
-        " list-style-type"
-    )
-    script = """names => [...document.querySelectorAll('.demur, .demur *')].map(e =>
-      e.localName + '.' + e.className + names.split(' ').map(n => getComputedStyle(e)[n]).join('|'))
-    """
-
-    def steps(page: Any, seen: Any) -> None:
-        page.goto(address)
-        page.hover("a.demur-mark.demur-bad")
-        theirs = page.evaluate(script, names)
-        page.evaluate("() => { document.getElementById('theirs').disabled = true }")
-        assert page.evaluate(script, names) == theirs
-        assert len(theirs) > 50
-
-    chromium(steps, viewport={"width": 1280, "height": 900})
 
 
 # --- Hostile texts --------------------------------------------------------------------------------

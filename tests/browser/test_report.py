@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.records import attempt, found, run
-from support.reports import LAPTOP, RUNS, on, texts, write
+from support.reports import LAPTOP, RUNS, on, texts
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
 
@@ -86,21 +85,6 @@ def test_search_and_filters_choose_rows(report: Path, chromium: Any) -> None:
         assert set(texts(page, "verdict")) <= {"failed"}
 
     on(report, chromium, do)
-
-
-def test_long_texts_are_shown_in_part_and_searched_whole(chromium: Any, tmp_path: Path) -> None:
-    long = f"{'word ' * 20_000} the needle"
-    runs = [run(attempt(found(score=None), answer=long, question=long), at=at) for at in range(2)]
-
-    def do(page: Any) -> None:
-        page.fill("#query", "the NEEDLE")
-        assert page.inner_text("#shown").startswith("2 runs")
-        assert max(len(one) for one in texts(page, "answer")) <= 500
-        page.locator("#rows tbody tr").first.click()
-        page.wait_for_selector("#panel[open] .demur-answer")
-        assert page.inner_text("#panel .demur-answer .demur-text").strip().endswith("the needle")
-
-    on(write(tmp_path, runs), chromium, do)
 
 
 # -- thresholds ------------------------------------------------------------------------------------
@@ -190,12 +174,3 @@ def test_figures_and_numbers_are_there_without_scripts(report: Path, chromium: A
         assert "needs JavaScript" in page.inner_text("#answers")
 
     chromium(steps, java_script_enabled=False, **LAPTOP)
-
-
-def test_a_threshold_that_was_given_is_marked(report: Path, chromium: Any) -> None:
-    def do(page: Any) -> None:
-        assert page.evaluate(PLACE, "given") == pytest.approx(0.41, abs=0.002)
-        assert page.locator(".guarantee:visible").inner_text().startswith("Threshold 0.41.")
-        assert page.locator("#chart-0-scores .role-mark text").all_text_contents() == ["given"]
-
-    on(report, chromium, do)

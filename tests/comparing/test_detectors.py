@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from demur import Sample
 from demur.comparing import DETECTORS
 from demur.evaluators import SelfCheck
 from demur.local import ChatLocal
-from demur.similarity import load_nli
 from support.fakes import ScriptedModel, scripted
 from support.openai_server import OpenAIServer
 
@@ -22,28 +19,10 @@ HEAVY = {name for name in DETECTORS if "nli" in name or "bertscore" in name}
 """The detectors that need weights which tests do not have."""
 
 
-class _Encoder:
-    """Stand in for a cross-encoder for NLI, whose weights are not here."""
-
-    model = SimpleNamespace(
-        config=SimpleNamespace(id2label={0: "entailment", 1: "neutral", 2: "contradiction"})
-    )
-    fingerprint = "none"
-
-
-@pytest.fixture
-def _encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("demur.similarity.nli.load_cross_encoder", lambda name: _Encoder())
-    load_nli.cache_clear()
-    yield
-    load_nli.cache_clear()
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("_encoder")
 def test_each_is_made_for_a_model_and_named() -> None:
     for name, detector in DETECTORS.items():
-        if "bertscore" not in name:  # It needs weights.
+        if name not in HEAVY:
             evaluator = detector.make(MODEL, name=name, call_policy=None)
             assert evaluator.get_name() == name
             assert evaluator.fingerprints

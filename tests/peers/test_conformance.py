@@ -1,5 +1,6 @@
 """The conformance suite, with demur's own guards: what the published table says of them holds."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
 
@@ -17,9 +18,15 @@ NAMES = [guard.name for guard in OURS]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", OURS, ids=NAMES)
-def test_what_the_published_table_says_of_our_guards_holds(guard: Guard) -> None:
-    """Make the checks whose results do not depend on the speed of the machine."""
+@pytest.mark.parametrize("pair", zip(OURS[::2], OURS[1::2], strict=True), ids=NAMES[::2])
+def test_what_the_published_table_says_of_our_guards_holds(pair: tuple[Guard, Guard]) -> None:
+    """Make the checks whose results do not depend on the speed of the machine, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        for _ in pool.map(_check, pair):
+            pass
+
+
+def _check(guard: Guard) -> None:
     judged = guard.name == "demur"  # The prompts of the others are the same.
     found = measure(guard, ["leak", "fails", *["padding", "forged"] * judged], COUNT, None)
     one_call = guard.name == "demur-one-call"
@@ -94,11 +101,6 @@ def test_a_judge_finds_the_text_in_the_prompts_of_adapters() -> None:
         verdict = facts.supported(read.text, read.evidence)
         assert verdict is not facts.is_wrong(at)
         assert read.reply(verdict) == ("SUPPORTED" if verdict else "UNSUPPORTED")
-
-
-def test_a_prompt_that_the_judge_does_not_know_is_an_error() -> None:
-    with pytest.raises(judge.UnknownPromptError):
-        judge.read([{"role": "user", "content": "Is it so?"}])
 
 
 def test_the_table_has_counts_and_why_a_check_found_nothing() -> None:

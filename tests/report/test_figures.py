@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from demur.calibration import reliability, roc
 from demur.report.curves import reliability_curve, roc_curve
-from demur.report.drawing import Chart, thinned
+from demur.report.drawing import Chart
 from demur.report.embedding import as_data
 from demur.report.figures import BINS, MOST_POINTS, Scores, distribution, over_time
 
@@ -91,17 +90,6 @@ def test_scores_over_time_are_the_scores(given: list[tuple[float, bool | None]])
     assert sum(_number(row[2]) for row in chart.rows) == len(given)
 
 
-def test_equal_times_are_drawn_in_order() -> None:
-    given: list[tuple[float, bool | None]] = [(at / 40, None) for at in range(40)]
-    chart = over_time(_scores(given, apart=0))
-    assert _column(_values(chart, "point"), "x") == list(range(1, 41))
-    assert _values(chart, "line")[0]["x"] == 1
-    assert "answers in order" in chart.svg
-    chart = over_time(_scores(given))
-    assert _values(chart, "point")[1]["x"] == 1000
-    assert "1970-01-01" in chart.svg
-
-
 def test_the_line_is_the_median_of_the_neighbours() -> None:
     values = [float(at % 7) / 7 for at in range(200)]
     line = _values(over_time(_scores([(one, None) for one in values])), "line")
@@ -119,15 +107,6 @@ def test_of_many_answers_some_are_drawn_and_the_page_says_so() -> None:
     assert "1,000 of the 5,000 answers" in chart.caption
     assert sum(_number(row[2]) for row in chart.rows) == 5000
     assert len(chart.svg) < 250_000
-
-
-@given(st.integers(1, 5000), st.integers(2, 600))
-def test_thinned_places_have_both_ends(count: int, most: int) -> None:
-    at = thinned(count, most)
-    assert at == sorted(set(at))
-    assert (at[0], at[-1]) == (0, count - 1)
-    assert len(at) <= max(most, 1)
-    assert len(at) == count or count > most
 
 
 def _both(draw: Any) -> tuple[list[float], list[bool]]:
@@ -179,9 +158,3 @@ def test_every_value_is_drawn_within_the_axes_and_says_what_it_is(values: list[f
         assert "NaN" not in chart.svg
         assert "Infinity" not in chart.svg
         assert "url(#hatched)" in chart.svg or mark == "point" or len(values) < 2
-
-
-def test_figures_have_the_colours_of_the_page() -> None:
-    svg = distribution(_scores([(0.2, True), (0.7, False), (0.7, None)]), 0.5, 0.4).svg
-    colours = set(re.findall(r' (?:fill|stroke)="([^"]*)"', svg)) - {"none"}
-    assert {one for one in colours if not one.startswith("var(--demur-")} == {"url(#hatched)"}

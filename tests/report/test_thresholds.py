@@ -41,6 +41,12 @@ def _tell(
     return evaluator_section(Column("RefChecker", found, scores, counted), rows, threshold)
 
 
+def _given(**fields: Any) -> Threshold:
+    """Return a threshold of 0.6 that was chosen for the scores of `_tell`."""
+    counted = {"samples": 9, "passed": 5, "fingerprints": PRINTS}
+    return Threshold.model_validate({"on_abstain": "pass", "value": 0.6, **counted, **fields})
+
+
 def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, 5) if whole else None
 
@@ -77,19 +83,9 @@ def test_each_point_says_what_would_pass(judged: list[tuple[float | None, bool |
 
 
 def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
-    given = Threshold(
-        on_abstain="pass",
-        value=0.6,
-        method="learn-then-test",
-        target=0.05,
-        confidence=0.9,
-        evaluator="RefChecker",
-        fingerprints=PRINTS,
-        samples=500,
-        passed=300,
-        hallucinated=100,
-        passed_hallucinated=1,
-    )
+    guaranteed = {"method": "learn-then-test", "target": 0.05, "confidence": 0.9}
+    known = {"samples": 500, "passed": 300, "hallucinated": 100, "passed_hallucinated": 1}
+    given = _given(evaluator="RefChecker", **guaranteed, **known)
     told = _tell([(0.1, True), (0.6, False), (0.9, False)], threshold=given)
     assert told.slider is not None
     assert told.slider.points["thresholds"][told.slider.start] == 0.6
@@ -112,28 +108,12 @@ def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
     ],
 )
 def test_a_threshold_without_guarantee_says_so(method: Any, more: dict[str, Any]) -> None:
-    given = Threshold(
-        on_abstain="pass",
-        value=0.6,
-        method=method,
-        fingerprints=PRINTS,
-        samples=9,
-        passed=5,
-        **more,
-    )
-    assert "guarantees nothing" in (_tell([(0.1, None)], threshold=given).guarantee or "")
+    told = _tell([(0.1, None)], threshold=_given(method=method, **more))
+    assert "guarantees nothing" in (told.guarantee or "")
 
 
 def test_a_threshold_for_other_scores_is_told_apart() -> None:
-    given = Threshold(
-        on_abstain="pass",
-        value=0.6,
-        method="percentile",
-        percentile=20,
-        fingerprints={"model": "other"},
-        samples=9,
-        passed=8,
-    )
+    given = _given(method="percentile", percentile=20, fingerprints={"model": "other"})
     (notice,) = _tell([(0.1, None), (0.2, None), (None, None)], threshold=given).notices
     assert "2 scores of 2" in notice
     assert "guarantees nothing for them" in notice
@@ -187,16 +167,8 @@ def test_curves_need_both_labels_and_say_when_there_are_few() -> None:
 def test_answers_that_state_nothing_are_counted_as_the_guard_treats_them(on_abstain: Any) -> None:
     judged = [(0.1, True), (0.6, False), (0.9, False), (None, True), (None, False), (None, None)]
     findings = ["scored"] * 3 + ["nothing_to_check"] * 3
-    given = Threshold(
-        on_abstain=on_abstain,
-        value=0.6,
-        method="best-f1",
-        fingerprints=PRINTS,
-        samples=6,
-        passed=2,
-        hallucinated=2,
-        passed_hallucinated=0,
-    )
+    known = {"samples": 6, "passed": 2, "hallucinated": 2, "passed_hallucinated": 0}
+    given = _given(on_abstain=on_abstain, method="best-f1", **known)
     told = _tell(judged, findings, given)
     passing = on_abstain == "pass"
     assert told.notices == (

@@ -66,12 +66,6 @@ def test_a_corrected_message_is_one_message() -> None:
     assert client.chunks[-1].chunk_position == "last"
 
 
-def test_a_message_in_one_piece_leaves_as_it_is() -> None:
-    message = AIMessage("One is good. Two is good.", id="1", response_metadata={"a": 1})
-    client = Client().read(guard(RunnableLambda(lambda given: message)), "why?")
-    assert client.chunks == [message]
-
-
 def test_other_keys_leave_with_the_answer_and_contexts_at_once() -> None:
     got = threading.Event()
     chain = Telling(
@@ -225,12 +219,6 @@ class State(AddableDict):
         return State({**self, **other})
 
 
-def test_so_it_is_with_mappings_that_replace_each_other() -> None:
-    chunks = [State(answer="One is good. So"), State(answer="One is good. So it is.")]
-    client = Client().read(guard(Telling(chunks)), "why?")
-    assert client.chunks == chunks[1:]
-
-
 # --- Several answers -----------------------------------------------------------------------------
 
 
@@ -255,21 +243,3 @@ def test_what_stands_under_another_key_is_judged_with_the_answer() -> None:
     assert "bad" not in repr(client.chunks)
     whole = {"answer": "One is good. So", "result": " it is. Two is bad. Three."}
     assert whole in [json.loads(answer) for answer in judge.answers if answer.startswith("{")]
-
-
-def test_a_key_without_an_answer_does_not_stand_in_the_way_of_one_that_has_it() -> None:
-    chunks = [AddableDict(answer=None, note="so"), *under("output", "One is good. Two is good.")]
-    client = Client().read(guard(Telling(chunks)), "why?")
-    assert reduce(added, client.chunks) == {
-        "answer": None,
-        "output": "One is good. Two is good.",
-        "note": "so",
-    }
-
-
-def test_other_keys_that_do_not_add_up_are_those_of_the_last_chunk() -> None:
-    chunks = [*under("answer", "One is good. So"), AddableDict(n={"a": 1}), AddableDict(n={"b": 2})]
-    judge, client = ByClaims(), Client()
-    client.read(guard(Telling(chunks), judge), "why?")
-    assert (client.text, client.others) == ("One is good. So", {"n": {"b": 2}})
-    assert json.loads(judge.answers[-1]) == {"answer": "One is good. So", "n": {"b": 2}}

@@ -13,8 +13,6 @@ from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     ChatMessage,
-    ChatMessageChunk,
-    FunctionMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
@@ -48,16 +46,12 @@ class _Data:
         (HumanMessage([{"type": "text", "text": "why?"}]), "why?"),
         ({"input": "why?", "chat_history": TALK}, "why?"),
         ({"question": "why?"}, "why?"),
-        ({"query": "why?"}, "why?"),
-        ({"input": HumanMessage("why?")}, "why?"),
         ({"messages": TALK}, "why?"),
         (TALK, "why?"),
         (ChatPromptTemplate.from_messages(TALK).invoke({}), "why?"),
         ({"input": "", "question": "why?"}, "why?"),
         ({"topic": "bears"}, None),
         ({"input": 3}, None),
-        ([], None),
-        (3, None),
         (None, None),
         ([AIMessage("yes")], None),
         # The states of graphs.
@@ -67,8 +61,6 @@ class _Data:
         ({"messages": [("user", "who?"), ("ai", "me"), ("user", "why?")]}, "why?"),
         ([{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}], "why?"),
         ([HumanMessage("why?"), 3], "why?"),
-        ([("user",), ("what", "is", "this")], None),
-        (_Data, None),
     ],
 )
 def test_question(input: Any, question: str | None) -> None:
@@ -104,9 +96,7 @@ def test_answer(output: Any, answer: str) -> None:
     [
         ({"text": "so", "context": []}, "a dict with the keys 'text', 'context'"),
         ({}, "a dict with the keys (none)"),
-        (3, "an int"),
         (None, "a NoneType"),
-        ([], "a list"),
         ([object()], "a list"),
         ({"answer": object()}, "'answer'"),
     ],
@@ -127,9 +117,7 @@ def test_answer_by_key_and_by_function() -> None:
     ("find", "message"),
     [
         (lambda: find_answer({"a": 1}, "text"), "answer='text': there is no such key in a dict"),
-        (lambda: find_answer("so", "text"), "there is no such key in a str"),
         (lambda: find_answer({"text": 3}, "text"), "answer= found an int"),
-        (lambda: find_answer({"text": {}}, "text"), "answer= found a dict"),
         (lambda: find_question({"q": 3}, "q"), "question= found an int"),
         (lambda: find_contexts({}, {"a": 1}, (), "docs"), "contexts='docs': there is no such key"),
         (lambda: find_contexts({}, {"docs": 3}, (), "docs"), "contexts= found an int"),
@@ -176,17 +164,10 @@ def _of_output(output: Any, extra: str = "none") -> Any:
     return [f"{extra} {output['answer']}"]
 
 
-class _Finder:
-    def of_both(self, given: Any, output: Any) -> Any:
-        return _of_both(given, output)
-
-
 @pytest.mark.parametrize(
     ("reader", "found"),
     [
         (_of_both, "i a"),
-        (lambda given, output, extra=None: _of_both(given, output), "i a"),
-        (_Finder().of_both, "i a"),
         (_of_output, "none a"),
         (partial(_of_both, {"input": "x"}), "x a"),
         (lambda *outputs: [str(len(outputs))], "1"),
@@ -266,11 +247,8 @@ class _Own(BaseMessage):
     ("message", "kind", "kept"),
     [
         (ChatMessage("bad", role="bot"), ChatMessage, {"role": "bot"}),
-        (ChatMessageChunk(content="bad", role="bot"), ChatMessageChunk, {"role": "bot"}),
         (ToolMessage("bad", tool_call_id="t", artifact="bad"), ToolMessage, {"tool_call_id": "t"}),
-        (FunctionMessage("bad", name="f"), FunctionMessage, {"name": "f"}),
         (AIMessageChunk("bad"), AIMessageChunk, {}),
-        (HumanMessage("bad", name="n"), HumanMessage, {"name": "n"}),
         (_Further("bad", told="bad"), AIMessage, {}),
         (_Own("bad", told="bad"), BaseMessage, {"type": "own"}),
     ],

@@ -71,15 +71,6 @@ def test_weights_that_do_not_fit_the_code_are_refused(tmp_path: Path) -> None:
             load_hhem(str(folder), None)
 
 
-def test_a_pinned_model_that_cannot_be_had_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(DemurError, match=r"(?s)hallucination_evaluation_model.*HF_HOME"):
-        resolve_similarity("hhem-1.0")
-
-
 def test_a_bi_encoder_is_not_given_a_random_classifier(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"those of BertModel.*SentenceTransformer\("):
         load_cross_encoder(tiny_bi_encoder(tmp_path))

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from demur import DemurError
 from demur.similarity import Pair, Similarity
@@ -92,22 +90,6 @@ def test_a_long_call_goes_in_blocks_and_still_scores_each_pair_once(
     assert max(map(len, recorder.batches)) <= 10
 
 
-@given(
-    st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=30),
-    st.randoms(use_true_random=False),
-    st.integers(1, 7),
-)
-def test_scores_are_in_their_range_and_move_with_their_pairs(
-    asked: list[Pair], random: Any, batch_size: int
-) -> None:
-    found = similarity(shared, batch_size=batch_size).scores(asked)
-    assert ((found >= 0) & (found <= 1)).all()
-    order = list(range(len(asked)))
-    random.shuffle(order)
-    moved = similarity(shared, batch_size=batch_size).scores([asked[at] for at in order])
-    assert moved.tolist() == [found[at] for at in order]
-
-
 def test_lone_surrogates_reach_no_scorer() -> None:
     recorder = Recorder()
     found = similarity(recorder).scores([("a\ud800", "b"), ("a\ufffd", "b")])
@@ -133,19 +115,6 @@ def test_the_pair_and_its_score_are_named() -> None:
         similarity(lambda pairs: [2.0 if pair[0] == "ab" else 0 for pair in pairs]).scores(
             [("a", "b"), ("ab", "cd")]
         )
-
-
-def test_rounding_beyond_the_range_is_cut_off() -> None:
-    found = similarity(lambda _: np.array([1 + 5e-7, -5e-7])).scores([("a", "b"), ("c", "d")])
-    assert found.tolist() == [1.0, 0.0]
-
-
-@pytest.mark.parametrize("pair", ["ab", ("a", "b", "c"), ("a", 1)], ids=repr)
-def test_what_is_no_pair_of_texts_is_refused(pair: Any) -> None:
-    recorder = Recorder()
-    with pytest.raises(TypeError, match="expected pairs of texts"):
-        similarity(recorder).scores([("a", "b"), pair])
-    assert not recorder.scored
 
 
 def test_it_is_pickled_without_what_it_remembers() -> None:
@@ -217,16 +186,6 @@ def test_an_error_reaches_those_whose_pairs_were_in_the_batch_and_no_others() ->
             failed.result()
     assert held.of is not None
     assert held.of.scores(good).tolist() == shared(good)
-
-
-def test_a_model_that_is_away_is_not_asked_again_for_the_rest_of_a_call() -> None:
-    def away(pairs: list[Pair]) -> Any:
-        raise ConnectionError("no route")
-
-    recorder = Recorder(away)
-    with pytest.raises(ConnectionError):
-        similarity(recorder, batch_size=2).scores([(str(at), "") for at in range(100)])
-    assert len(recorder.batches) == 1
 
 
 def test_an_interrupt_of_the_thread_that_scores_leaves_nobody_waiting() -> None:

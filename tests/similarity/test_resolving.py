@@ -133,12 +133,6 @@ def test_of_an_nli_model_it_is_the_probability_of_entailment(
 
 
 @with_torch
-def test_a_classifier_with_other_classes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has 2 classes; expected one output"):
-        resolve_similarity(tiny_cross_encoder(tmp_path, ["yes", "no"]))
-
-
-@with_torch
 def test_a_bi_encoder_given_as_an_object(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 
 import numpy as np
@@ -40,17 +39,6 @@ def test_a_text_is_embedded_once_with_others_of_its_length() -> None:
     assert letters.batches[2:] == [["c"]]
 
 
-def test_no_more_vectors_are_kept_than_there_is_room_for() -> None:
-    letters = Letters()
-    cosine = Cosine(letters, room=2 * 3 * np.dtype(np.float32).itemsize)
-    cosine([("a", "b")])
-    cosine([("a", "c")])
-    cosine([("a", "c")])
-    assert letters.batches == [["a", "b"], ["c"]]
-    cosine([("b", "c")])
-    assert letters.batches == [["a", "b"], ["c"], ["b"]]
-
-
 @pytest.mark.parametrize(
     ("vectors", "said"),
     [
@@ -68,13 +56,6 @@ def test_vectors_without_a_direction_are_refused(vectors: list[list[float]], sai
 
 def counts(texts: list[str]) -> list[list[float]]:
     return Letters()(texts)
-
-
-def test_cosine_is_pickled_without_vectors() -> None:
-    fresh, used = Cosine(counts, at_once=5), Cosine(counts, at_once=5)
-    used([("a", "b")])
-    assert pickle.dumps(used) == pickle.dumps(fresh)
-    assert pickle.loads(pickle.dumps(used))([("a", "a")]) == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize(

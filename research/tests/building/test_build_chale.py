@@ -14,7 +14,6 @@ from demur.evaluators import normalized_text
 from demur_research.building.chale import (
     FORMATTED,
     NO_ANSWER,
-    NONE_FITS,
     NONE_IN_RANGE,
     TWICE,
     Source,
@@ -110,21 +109,10 @@ def test_answers_are_the_short_one_and_a_sentence_from_the_middle_of_the_long_on
         assert one.similarity == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("long", ["Only one here.", "One is here. Two are there."])
-def test_a_short_explanation_keeps_its_sentences(long: str) -> None:
-    (one, _) = build([source(0, long=long), source(60)], Angles()).triples
-    assert parts(one.right)[1] in long
-
-
 def test_paragraphs_lose_their_tags_and_end_a_sentence() -> None:
     long = "<P> The first </P> <P> It  stands here </P> <P> The last </P>"
     (one, _) = build([source(0, long=long), source(60)], Angles()).triples
     assert one.right == "Thing 0. It stands here"
-
-
-def test_a_short_answer_that_ends_in_a_point_gets_no_second_one() -> None:
-    (one, _) = build([source(0, short="the U.S. ."), source(60)], Angles()).triples
-    assert one.right.startswith("the U.S. Second") or one.right.startswith("the U.S. Third")
 
 
 @pytest.mark.parametrize(
@@ -145,23 +133,6 @@ def test_what_is_left_out_is_counted_by_its_reason(bad: Source, why: str | None)
     left = {name: count for name, count in built.left_out.items() if count}
     assert left == ({why: 1} if why else {})
     assert len(built.triples) == 3 - len(left)
-
-
-@pytest.mark.parametrize(
-    ("short", "long"),
-    [
-        ("Thing", "Another text here."),
-        ("Nothing", "Second of 0 here."),
-        ("Nothing", "It is thing 0 again."),
-        ("Big thing", "0 of them are here."),
-    ],
-    ids=["part of the right one", "own sentence", "right answer in it", "right across both"],
-)
-def test_what_might_be_right_is_no_mismatch(short: str, long: str) -> None:
-    others = [source(60, short, long), source(120, "Other")]
-    built = build([source(0), *others], Angles())
-    assert built.left_out[NONE_FITS] == 1
-    assert [one.source for one in built.triples] == others
 
 
 def test_only_the_20_nearest_are_mismatched() -> None:
@@ -207,12 +178,3 @@ def test_the_command_writes_the_file_and_says_what_it_left_out(
     assert f"left out: {NONE_IN_RANGE}\t1" in out
     assert "fit neighbours of a question on the mean: 0.67" in out
     assert len(read_set(chale.DATA_SET, tmp_path / "built.json")) == 2
-
-
-def test_a_file_that_is_there_is_not_replaced(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "built.json").write_text("mine", encoding="utf-8")
-    assert run(command) == 64
-    assert "exists already" in " ".join(capsys.readouterr().err.split())
-    assert (tmp_path / "built.json").read_text(encoding="utf-8") == "mine"

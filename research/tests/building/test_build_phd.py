@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur_research import bench
-from demur_research.building.phd import Bounds, Entity, cohen_kappa, draw, read_labels
+from demur_research.building.phd import Bounds, Entity, cohen_kappa, draw
 from demur_research.commands import run
 from demur_research.datasets import phd, read_set
 from publishers import dump
@@ -121,8 +121,6 @@ def test_nobody_has_labelled_what_was_just_written(
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ((None, None, "factual", None), "1 times label_1 is empty"),
-        (("factual", None, None, None), "1 times label is empty"),
         (("unverifiable", None, "factual", None), "label_2 is empty, and label_1 is unverifiable"),
         (
             ("unverifiable", "factual", "non-factual", "red"),
@@ -141,16 +139,6 @@ def test_labels_that_are_missing_or_contradict_are_refused(
     err = " ".join(capsys.readouterr().err.split())
     assert told in err
     assert "wiki_1y" in err
-
-
-def test_stages_that_differ_are_settled_by_either_label(desk: Desk) -> None:
-    assert desk.build() == 0
-    settled = [
-        ("factual", "non-factual", "factual", None),
-        ("factual", "non-factual", "non-factual", 7),
-    ]
-    assert desk.label(*FIVE[:3], *settled) == 0
-    assert read_labels(desk.out).alike == 1
 
 
 def test_what_was_written_before_a_failure_is_not_asked_again(
@@ -194,13 +182,6 @@ def test_labels_that_somebody_filled_in_are_not_replaced(
     assert desk.held()["wiki_10w"][0]["label"] == "factual"
 
 
-def test_thresholds_and_the_number_of_each_domain_are_options(desk: Desk) -> None:
-    assert desk.build("--low-below", "1000001", "--high-above", "1000001", "--each", "2") == 0
-    held = desk.held()
-    assert [len(held[name]) for name in ("wiki_10w", "wiki_1000w", "wiki_1y")] == [2, 1, 1]
-    assert held["wiki_1y"][0]["entity"] == "Gold"
-
-
 @pytest.mark.parametrize(
     ("held", "more", "told"),
     [
@@ -210,7 +191,6 @@ def test_thresholds_and_the_number_of_each_domain_are_options(desk: Desk) -> Non
             [],
             "the entity 'A b' stands there 2 times",
         ),
-        (ENTITIES, ["--low-below", "5", "--high-above", "4"], "0 < low below <= high above"),
         (ENTITIES, ["--replay"], "there is no recording"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,22 +47,3 @@ def test_answers_are_read_with_their_labels_and_filters_are_counted(
     }
     assert found.left_out == {"markup": 1, "half equals hallu": 1}
     assert found.kept == {"short answer in a wrong one": 1}
-
-
-@pytest.mark.parametrize(
-    ("held", "told"),
-    [
-        ({**LISTS, "halu": ["One ."]}, "are not of the same length"),
-        ({"Question": ["who"]}, "expected an object with the lists Question, Short_ans"),
-    ],
-    ids=["length", "list"],
-)
-def test_a_file_of_another_form_is_refused(tmp_path: Path, held: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        reading("chale", dump(tmp_path / "chale.json", held))
-
-
-def test_a_file_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
-    only_markup = {name: [cells[1]] for name, cells in LISTS.items()}
-    with pytest.raises(ValueError, match="holds no row of CHALE that can be used"):
-        reading("chale", dump(tmp_path / "chale.json", only_markup))

@@ -129,15 +129,6 @@ def test_fool_me_twice_has_what_decides_first_and_each_sentence_once(tmp_path: P
     assert one.answers[0].hallucinated is True
 
 
-def test_a_row_of_another_form_is_refused_with_the_file_and_the_place(tmp_path: Path) -> None:
-    for row, told in (
-        ({**WICE, "label": "true"}, r"wrong\.jsonl.*row 1, label: .*got 'true'"),
-        ({**WICE, "supporting_sentences": [[3]]}, r"sentences 0 to 2, got \[3\]"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            read(wice.DATA_SET, tmp_path / "wrong.jsonl", [row])
-
-
 @pytest.mark.parametrize(
     ("known", "rows", "hallucinated", "left_out"),
     [
@@ -164,20 +155,3 @@ def test_the_publishers_rows_are_read(
     assert left_out.keys() <= known.filters.keys()
     assert all(row.contexts and row.group for row in found)
     assert sum(left_out.values()) + rows <= (known.published_rows or 0)
-
-
-def test_fever_symmetric_is_the_same_in_any_of_its_forms(tmp_path: Path) -> None:
-    plain = {name: FEVER[name] for name in ("id", "claim", "label")}
-    forms = [
-        FEVER,
-        {**plain, "evidence_sentence": FEVER["evidence"]},
-        {
-            **{"id": "ours-0", "fever_id": FEVER["id"], "label": FEVER["label"]},
-            **{"premise": FEVER["evidence"], "hypothesis": FEVER["claim"]},
-        },
-    ]
-    one, two, three = (
-        read(fever_symmetric.DATA_SET, tmp_path / f"{at}.jsonl", [form]).rows
-        for at, form in enumerate(forms)
-    )
-    assert one == two == three

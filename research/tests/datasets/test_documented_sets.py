@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from demur_research.datasets import aggrefact, faithbench, ragtruth, read_set
-from demur_research.datasets.catalogue import DataSet
 from demur_research.datasets.rows import Part, Reading
 from publishers import dump
 
@@ -164,36 +163,3 @@ def test_anybodys_lines_of_claim_documents_and_label_are_read(tmp_path: Path) ->
     assert one.group == two.group != three.group
     assert (three.key, three.question, three.contexts) == ("3", "What?", ("A.", "B."))
     assert four.group == "mine"
-
-
-def test_a_line_is_known_by_what_it_says_wherever_it_stands(tmp_path: Path) -> None:
-    first = {"doc": "A.", "claim": "B.", "label": 1}
-    second = {"doc": "A.", "claim": "C.", "label": 1}
-    (one, other), (again,) = lines(tmp_path, first, second), lines(tmp_path, second)
-    assert one.key != other.key == again.key
-
-
-GOOD = {"doc": "A.", "claim": "B.", "label": 1}
-SUMMED = sample(0, mark("1899", "Benign"))
-
-
-@pytest.mark.parametrize(
-    ("known", "held", "told"),
-    [
-        (aggrefact.DATA_SET, [{**GOOD, "label": 2}], "row 1, label: .*got 2"),
-        (aggrefact.DATA_SET, [{"claim": "B.", "label": 1}], "row 1, doc: Field required"),
-        (faithbench.DATA_SET, [SUMMED], "expected an object with the list samples"),
-        (
-            faithbench.DATA_SET,
-            {"samples": [sample(0, mark("1899", "Wrong"))]},
-            "row 1, annotations.0.label.0: .*got 'Wrong'",
-        ),
-    ],
-)
-def test_a_file_of_another_form_is_refused_with_its_name(
-    tmp_path: Path, known: DataSet, held: Any, told: str
-) -> None:
-    name = "wrong.jsonl" if isinstance(held, list) else "wrong.json"
-    with pytest.raises(ValueError, match=told) as raised:
-        read_set(known, dump(tmp_path / name, held))
-    assert name in str(raised.value)

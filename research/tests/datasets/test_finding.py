@@ -14,7 +14,7 @@ import pytest
 from demur_research.datasets import read_set
 from demur_research.datasets.catalogue import DataSet, File
 from demur_research.datasets.files import text
-from demur_research.datasets.finding import cache, download, find
+from demur_research.datasets.finding import cache, find
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 BODY = b"one\ntwo\n" * 50_000
@@ -150,33 +150,6 @@ def test_a_file_that_is_not_needed_and_cannot_be_had_is_told_and_left_out(
     assert _left() == ["c.txt"]
 
 
-def test_where_nothing_of_a_set_can_be_had_it_is_an_error() -> None:
-    with _server() as (url, _):
-        files = [File(f"made_up/{at}.txt", f"{url}/{at}", needed=False) for at in range(2)]
-        with pytest.raises(ValueError, match="Put it at"):
-            read_set(_set(*files))
-    with pytest.raises(ValueError, match=r"0\.txt could not be downloaded"):  # Nobody answers.
-        read_set(_set(*files))
-    assert _left() == []
-
-
-def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
-    def stop(what: str, name: str, done: int, total: int) -> None:
-        if name == "b.txt":
-            raise KeyboardInterrupt
-
-    with _server() as (url, asked):
-        names = ("a", "b", "c")
-        files = [File(f"made_up/{name}.txt", f"{url}/good", needed=False) for name in names]
-        known = _set(*files)
-        with pytest.raises(KeyboardInterrupt):
-            download(known, stop)
-        assert find(known) is None
-        download(known, lambda *report: None)
-    assert len(asked) == 4
-    assert len(find(known) or {}) == 3
-
-
 def _file(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"one\n")
@@ -211,13 +184,6 @@ def test_demur_data_is_looked_in_before_the_cache(
     assert find(known) == {"made_up/words.txt": kept}
     named = _file(tmp_path / "data" / "made_up" / "words.txt")
     assert find(known) == {"made_up/words.txt": named}
-
-
-def test_what_a_user_names_is_not_replaced_by_what_is_elsewhere(tmp_path: Path) -> None:
-    _file(cache() / "made_up" / "words.txt")
-    known = _set(File("made_up/words.txt", None), other_forms=("made_up/words.lines",))
-    with pytest.raises(ValueError, match=r"expected made_up/words\.txt or made_up/words\.lines"):
-        find(known, tmp_path)
 
 
 def test_another_form_is_read_where_a_file_that_is_needed_is_not_there(tmp_path: Path) -> None:

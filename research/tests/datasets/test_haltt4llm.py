@@ -69,26 +69,7 @@ def test_results_are_joined_to_their_questions_and_what_they_lack_is_correct(
     assert len(found.missing) == 19
 
 
-@pytest.mark.parametrize(
-    ("results", "told"),
-    [
-        (RESULTS.replace("What sinks?", "What swims?"), "it is of other questions: "),
-        (RESULTS.replace(" (uncertain)", ""), "question 2 does not end with its outcome"),
-    ],
-    ids=["question", "outcome"],
-)
-def test_results_of_other_questions_are_refused(tmp_path: Path, results: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_results_of_other_questions_are_refused(tmp_path: Path) -> None:
+    results = RESULTS.replace("What sinks?", "What swims?")
+    with pytest.raises(ValueError, match="it is of other questions: "):
         reading("haltt4llm", _published(tmp_path, results))
-
-
-def test_json_lines_say_the_same(tmp_path: Path) -> None:
-    rows = reading("haltt4llm", _published(tmp_path)).rows
-    lines = [
-        {
-            **{"id": row.key, "question": row.question, **row.metadata},
-            "options": {str(one.name): one.text for one in row.answers},
-        }
-        for row in rows
-    ]
-    assert reading("haltt4llm", dump(tmp_path / "haltt4llm.jsonl", lines)).rows == rows

@@ -57,14 +57,6 @@ def test_judged_answers_are_read_with_the_places_of_their_spans(tmp_path: Path) 
     assert found.kept == {"span not in the answer": 2, "hallucinated without a span": 1}
 
 
-def test_the_earlier_form_has_labels_without_spans(tmp_path: Path) -> None:
-    earlier = {name: JUDGED[name] for name in ("ID", "user_query", "chatgpt_response")}
-    line = {**earlier, "hallucination_label": "yes"}
-    found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", line))
-    assert found.rows[0].answers[0].hallucinated
-    assert found.kept["hallucinated without a span"] == 1
-
-
 def test_rows_of_one_id_are_told_apart_by_their_places(tmp_path: Path) -> None:
     lines = [{**JUDGED, "ID": name} for name in ("1", "ID", "3", "ID")]
     found = reading("halueval-general", _json_lines(tmp_path / "general_data.json", *lines))

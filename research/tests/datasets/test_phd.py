@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,17 +37,3 @@ def test_what_is_said_of_wrong_parts_is_kept_and_what_may_mislead_is_counted(
     assert found.rows[0].metadata["entity"] == "Iron 0"
     counts = {"wrong part in a factual passage": 1, "wrong part not in the passage": 1}
     assert found.kept == counts
-
-
-@pytest.mark.parametrize(
-    ("held", "told"),
-    [
-        ({"wiki_2w": []}, "expected an object with the lists wiki_10w, wiki_1000w, wiki_1y"),
-        ({"wiki_10w": [{"entity": "A", "AI": "B", "label": "true"}]}, "wiki_10w: row 1, label: .*"),
-        ({"wiki_10w": []}, "it holds no row of PHD"),
-    ],
-    ids=["key", "label", "none"],
-)
-def test_a_file_of_another_form_is_refused(tmp_path: Path, held: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        reading("phd", dump(tmp_path / "data.json", held))

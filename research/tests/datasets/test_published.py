@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,32 +73,24 @@ def _replies(records: Records, passages: tuple[LabelledRow, ...]) -> dict[str, A
     }
 
 
-def test_records_with_ids_alone_need_data_with_the_same_ids(tmp_path: Path) -> None:
-    data, _ = published(tmp_path)
-    _, records = as_lines(tmp_path)
-    with pytest.raises(ValueError, match="no record is of a passage of the data") as raised:
-        read_phd_records(records, read_passages(data))
-    assert str(records) in str(raised.value)
-
-
-def test_a_record_of_another_passage_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: [*rows, rows[0]], "there are two records of the passage wiki_10w 1"),
+        (lambda rows: [{**rows[0], "claim": "No."}], "the record of 'Red Fox' is of another"),
+        (lambda rows: [{**rows[0], "claim": None}], "row 1.*expected an id, or an entity and its"),
+        (lambda rows: [{**rows[0], "answer": None}], "row 1.*expected a recorded reply"),
+    ],
+    ids=["twice", "another", "no passage", "no answer"],
+)
+def test_records_that_cannot_be_joined_are_refused_with_their_file(
+    tmp_path: Path, change: Callable[[Any], Any], told: str
+) -> None:
     data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    rows[3]["claim"] += " And more."
-    one = dump(folder / "our_dataset_qg_record.json", rows)
-    with pytest.raises(ValueError, match="the record of 'Iron' is of another passage") as raised:
+    one = dump(folder / "our_dataset_qg_record.json", change(published_list("qg", REPLIES["qg"])))
+    with pytest.raises(ValueError, match=told) as raised:
         read_phd_records(folder, read_passages(data))
     assert str(one) in str(raised.value)
-
-
-def test_a_passage_is_known_whatever_its_white_space(tmp_path: Path) -> None:
-    data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    for row in rows:
-        row["claim"] = f" {row['claim']}\n".replace("\n", "  ")
-    dump(folder / "our_dataset_qg_record.json", rows)
-    records = read_phd_records(folder, read_passages(data))
-    assert all(len(record.said) == 2 for record in records.by_key.values())
 
 
 def test_what_is_missing_and_what_is_left_over_is_told(tmp_path: Path) -> None:
@@ -110,43 +102,6 @@ def test_what_is_missing_and_what_is_left_over_is_told(tmp_path: Path) -> None:
     records = read_phd_records(folder, read_passages(data))
     assert records.left_over == ("Somebody",)
     assert len(records.by_key) == len(PASSAGES) - 1
-
-
-def test_two_records_of_a_passage_are_refused(tmp_path: Path) -> None:
-    data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    dump(folder / "our_dataset_qg_record.json", [*rows, rows[0]])
-    with pytest.raises(ValueError, match="there are two records of the passage wiki_10w 1"):
-        read_phd_records(folder, read_passages(data))
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"claim": None}, "expected an id, or an entity and its claim"),
-        ({"answer": None}, "expected a recorded reply"),
-        ({"answer": 7}, r"row 1, qg_answer: .*valid string, got 7"),
-    ],
-    ids=["no passage", "no answer", "a number"],
-)
-def test_a_row_that_is_no_record_is_refused_with_its_place(
-    tmp_path: Path, change: dict[str, Any], told: str
-) -> None:
-    data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    one = dump(folder / "our_dataset_qg_record.json", [{**rows[0], **change}])
-    with pytest.raises(ValueError, match=told) as raised:
-        read_phd_records(folder, read_passages(data))
-    assert f"{one}: row 1" in str(raised.value)
-
-
-def test_an_empty_reply_and_a_null_are_read_for_what_they_are(tmp_path: Path) -> None:
-    data, folder = published(tmp_path)
-    rows = published_list("qg", REPLIES["qg"])
-    dump(folder / "our_dataset_qg_record.json", [{**rows[0], "answer": "", "Is_same": None}])
-    records = read_phd_records(folder / "our_dataset_qg_record.json", read_passages(data))
-    one = records.by_key["wiki_10w 1"]
-    assert (one.reply("qg"), one.is_same("qg"), one.reply("em")) == ("", None, None)
 
 
 def test_of_a_folder_the_records_of_the_model_are_read(tmp_path: Path) -> None:
@@ -166,24 +121,15 @@ def test_of_a_folder_the_records_of_the_model_are_read(tmp_path: Path) -> None:
         find_records(empty, PHD_LISTS, CHATGPT)
 
 
-def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path) -> None:
-    data, folder = published(tmp_path)
-    passages = read_passages(data)
-    with pytest.raises(ValueError, match="the data has a passage or a key twice"):
-        read_phd_records(folder, [*passages, passages[0]])
-
-
 @pytest.mark.parametrize(
     ("reply", "share"),
     [
         ("X meets 90% of it, Y 66.67 %.", 0.9),
         ("85,5% of it", 0.855),
-        ("80 percent, or 70 per cent", 0.8),
         ("\uff18\uff10\uff05", 0.8),
         # The published decision does not ask for a share that is not given.
         ("all 8 criteria", 1.0),
         ("250%, 5 percentages", 1.0),
-        ("9" * 500 + "%", 1.0),
         ("", 1.0),
     ],
 )

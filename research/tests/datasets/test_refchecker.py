@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from data_sets import reading
 from publishers import dump
 
@@ -68,35 +66,3 @@ def test_any_folder_above_the_lists_will_do_and_so_will_one_list(tmp_path: Path)
     lists = tmp_path / "refchecker" / "human_annotations_v1" / "zero_context"
     one = reading("refchecker", lists / "nq_chatgpt_answers.json")
     assert [row.key for row in one] == ["nq--5 chatgpt", "nq-6 chatgpt"]
-
-
-def test_json_lines_say_the_same(tmp_path: Path) -> None:
-    rows = reading("refchecker", _published(tmp_path)).rows
-    lines = [
-        {"id": row.group, "response": row.answers[0].text, **row.metadata, "idx": 1} for row in rows
-    ]
-    assert reading("refchecker", dump(tmp_path / "refchecker.jsonl", lines)).rows == rows
-
-
-@pytest.mark.parametrize(
-    ("name", "rows", "told"),
-    [
-        ("answers.json", [], r"expected a name such as nq_chatgpt_answers\.json"),
-        ("nq_x_answers.json", [_response("1", [(["a", "b", "c"], "Yes")])], "human_label.*'Yes'"),
-        (
-            "x.jsonl",
-            [{"claims": [["a", "b", "c"]], "labels": []}],
-            "label for each of 1 claims, got 0",
-        ),
-        ("x.jsonl", [{"claims": [], "labels": [], "source": "web"}], "expected one of nq, msmarco"),
-    ],
-    ids=["name", "label", "count", "source"],
-)
-def test_a_file_of_another_form_is_refused(
-    tmp_path: Path, name: str, rows: list[dict[str, Any]], told: str
-) -> None:
-    if name == "x.jsonl":
-        base = {"id": "nq-1", "source": "nq", "model": "m", "response": "It."}
-        rows = [{**base, **row} for row in rows]
-    with pytest.raises(ValueError, match=told):
-        reading("refchecker", dump(tmp_path / name, rows))

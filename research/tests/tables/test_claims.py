@@ -108,25 +108,6 @@ def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) 
     assert values(found, "nothing passes") == [50.0, 0.0]
 
 
-def test_thresholds_count_what_has_no_probability_and_the_floors_are_of_all(
-    tmp_path: Path,
-) -> None:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
-        mute = "Mill 1 " in isolated("claim", messages)
-        return AIMessage("Well.") if mute else knows(stage, messages)
-
-    sets = {"fever-symmetric": MILLS}
-    options = {"sets": "fever-symmetric"}
-    found = made(
-        claims.THRESHOLDS, tmp_path / "r", ScriptedModel(script=script), sets, options=options
-    )
-    least, floor = row_of(found, "0.50"), row_of(found, "everything passes")
-    assert least.undetermined > 0
-    assert (least.items, floor.items) == (12 - least.undetermined, 12)
-    assert least.spent is not None
-    assert values(found, floor.name) == [50.0, 100.0]
-
-
 def test_as_many_claims_of_each_kind_are_chosen_and_a_small_choice_is_part_of_a_larger() -> None:
     every = claims.claims([row(at, at % 4 == 0) for at in range(100)])
     chosen = claims.choose(every, 20, seed=1)

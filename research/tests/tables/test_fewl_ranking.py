@@ -34,12 +34,10 @@ CHOICES = {
         ("correct", None, CHOICES["A"]),
         ("incorrect", "C. It is made of glass.", CHOICES["C"]),
         ("unknown", "E. I don't know", CHOICES["E"]),
-        ("incorrect", "the answer is MIRROR mirror", CHOICES["B"]),
         ("incorrect", "Ravens say: mirror, mirror!", CHOICES["A"]),
         ("incorrect", "It is made of wood. ", "It is made of wood."),
         ("incorrect", "B. mirror, mirror C. It is made of glass", None),
         ("incorrect", "### ", ""),
-        ("incorrect", "", ""),
         ("incorrect", None, ""),
     ],
 )

@@ -12,7 +12,7 @@ from benches import made, row_of, values
 from demur import DemurError
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import quotes
-from support.fakes import ScriptedModel, isolated, scripted
+from support.fakes import ScriptedModel, isolated
 
 PAGE = ("Contact", "The mill of ward {at} is tall.", "Home", "It burnt in 1880.", "It rained.")
 
@@ -117,9 +117,3 @@ def test_what_is_undetermined_is_counted_and_in_no_figure(path: Path) -> None:
     )
     assert (found.items, found.undetermined) == (5, 1)
     assert [figure and figure.value for figure in found.figures][4] == 0
-
-
-def test_a_set_without_such_claims_is_refused_with_what_to_do(path: Path) -> None:
-    options = {"labels": "partially_supported"}
-    with pytest.raises(ValueError, match="-O labels="):
-        made(quotes.QUOTES, path, scripted(""), {"wice": WARDS}, options=options)

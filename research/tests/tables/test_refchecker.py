@@ -101,19 +101,6 @@ def test_the_averages_are_those_of_summarize(labels: list[str]) -> None:
         assert one.evaluation.passed is (None if not of else set(of) == {"E"})
 
 
-def test_the_ranking_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = {"id": "nq-1", "source": "nq", "setting": "zero_context", "response": "So."}
-    line |= {"claims": [["a", "is", "b"]], "labels": ["Entailment"], "model": "gpt4"}
-    path = tmp_path / "refchecker" / "refchecker.jsonl"
-    path.parent.mkdir()
-    path.write_text(json.dumps(line) + "\n")
-    arguments = ["refchecker-ranking", "--data", str(tmp_path), "--format", "json"]
-    assert run(arguments) == 0
-    (first, *_) = json.loads(capsys.readouterr().out)["rows"]
-    assert first["row"] == "zero_context: gpt4"
-    assert [figure and figure["value"] for figure in first["figures"]] == [1, 100, 0, 0, 0, None]
-
-
 # -- checkers beside people ------------------------------------------------------------------------
 
 JUDGED = [row("a", 1, "EEN"), row("b", 1, "ENN"), row("a", 2, "C"), row("b", 3, "")]

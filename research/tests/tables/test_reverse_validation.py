@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from demur_research.bench import Result, Row
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import TABLES
 from demur_research.tables.reverse_validation.judged import by_halves
-from publishers import PASSAGES, as_lines, biographies, dump, published, say, scored_biographies
+from publishers import as_lines, biographies, published, say, scored_biographies
 from support.fakes import ScriptedModel
 from support.shared import shared
 
@@ -132,14 +130,6 @@ def test_passages_that_nothing_is_decided_of_are_counted(sets: dict[str, Path], 
     assert "1 of 5 passages have no record." in found.notes
 
 
-def test_records_of_passages_that_the_data_lacks_are_told(lists: Path, path: Path) -> None:
-    listed = json.loads(lists.read_text(encoding="utf-8"))
-    dump(lists, {**listed, "wiki_1000w": []})
-    records = str(lists.parent / "Reverse_Validation")
-    found = made("rv-table-3", {"phd": lists}, path, records=records)
-    assert "1 records are of passages that the data lacks: Émile Zola." in found.notes
-
-
 def test_f1_is_held_against_the_floor_and_the_published_decision(lists: Path, path: Path) -> None:
     found = rows(made("rv-table-3", {"phd": lists}, path))
     own, other = values(found["qg, normalized"]), values(found["qg, published_qg"])
@@ -164,16 +154,6 @@ def test_selfchecks_threshold_is_the_lowest_score_of_wikibio(
     assert rows(again)[WIKIBIO_THRESHOLD] == row
 
 
-def test_a_table_of_records_is_made_again_without_an_embedding(
-    sets: dict[str, Path], path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = made("rv-table-3", sets, path)
-    monkeypatch.setattr(seam, "MiniLM", None)
-    assert made("rv-table-3", sets, path) == first
-    found = rows(first)["selfcheck embedding, threshold of the other half"]
-    assert (found.items or 0) + found.undetermined == 5
-
-
 def test_a_threshold_is_applied_to_the_half_that_it_was_not_chosen_on() -> None:
     # In each half, the second passage is wrong, and scores 1 more than the first.
     scores = [1.0, 11.0, 2.0, 12.0]
@@ -183,21 +163,6 @@ def test_a_threshold_is_applied_to_the_half_that_it_was_not_chosen_on() -> None:
     found = by_halves("x", passages, {str(at): score for at, score in enumerate(scores)})
     # The threshold 1 rejects in the half of 11 and 12, and the threshold 11 in that of 1 and 2.
     assert found.verdicts == {"0": False, "1": True, "2": False, "3": True}
-
-
-def test_floors_by_length_reject_the_long_or_the_short_ones(tmp_path: Path, path: Path) -> None:
-    listed = []
-    for at in range(40):
-        text = f"Entity {at} is {'very ' * (at + 3 if at % 2 else 1)}old."
-        label = "non-factual" if at % 2 else "factual"
-        row = {"id": f"p{at}", "entity": f"Entity {at}", "domain": "low", "label": label}
-        listed.append({**row, "passage": text})
-    data = dump(tmp_path / "phd.jsonl", listed)
-    dump(tmp_path / "records_chatgpt.jsonl", [{"id": "p0", "qg_answer": "Entity 0"}])
-    found = rows(made("rv-table-3", {"phd": data}, path))
-    longest, shortest = (values(found[name])[0] or 0 for name in FLOORS[1:])
-    assert longest > 90
-    assert shortest < 70
 
 
 def test_the_records_of_llama_2_are_its_own(sets: dict[str, Path], path: Path) -> None:
@@ -239,28 +204,6 @@ def test_the_same_replies_are_judged_as_from_records(lists: Path, path: Path) ->
     # Only "Iron" is rejected.
     assert values(live["zero-shot"])[:3] == [50, 100, pytest.approx(100 / 3)]
     assert values(live["lmvslm"])[:3] == [0, None, 0]
-
-
-def test_what_is_recorded_is_not_asked_again_by_another_matcher_or_table(
-    lists: Path, path: Path
-) -> None:
-    asked: Counter[str] = Counter()
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> Any:
-        asked[stage] += 1
-        return counted(stage, messages)
-
-    first = made("rv-live", {"phd": lists}, path, script, methods="qg")
-    assert (asked["construction"], asked["access"]) == (5, 5)
-    assert 0 < asked["matching"] < 5
-    assert {name for name in rows(first) if name.startswith("qg")} == {
-        f"qg, {name}" for name in ("exact", "published_qg", "wikibio_name", "normalized", "llm")
-    }
-    before = asked.copy()
-    costs = made("rv-table-5", {"phd": lists}, path, methods="qg")
-    assert values(rows(costs)["qg, normalized"])[0] == 70
-    assert made("rv-live", {"phd": lists}, path, methods="qg") == first
-    assert asked == before
 
 
 def test_a_method_costs_what_its_passages_cost_on_the_mean(lists: Path, path: Path) -> None:
@@ -313,30 +256,6 @@ def test_what_is_undetermined_is_counted_and_in_no_figure(lists: Path, path: Pat
         "zero-shot": (0, 5),
     }
     assert values(costs["zero-shot"]) == [None, None]
-
-
-def test_which_passages_are_drawn_depends_on_their_texts_alone(tmp_path: Path, path: Path) -> None:
-    data, _ = as_lines(tmp_path)
-    lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
-    turned = tmp_path / "turned" / "phd.jsonl"
-    turned.parent.mkdir()
-    turned.write_text("".join(reversed(lines)), encoding="utf-8")
-
-    def asked(path: Path, limit: int) -> list[str]:
-        seen: list[str] = []
-
-        def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-            seen.append(str(messages[-1].content))
-            return "factual"
-
-        to = tmp_path / f"{path.parent.name}-{limit}.jsonl"
-        made("rv-live", {"phd": path}, to, script, limit, methods="zero-shot")
-        return [next(one for one, *_ in PASSAGES if one in text) for text in seen]
-
-    everything = asked(data, 5)
-    assert sorted(everything) == sorted(entity for entity, *_ in PASSAGES)
-    assert asked(turned, 5) == everything
-    assert asked(turned, 2) == everything[:2]
 
 
 # -- on the publishers' records --------------------------------------------------------------------
