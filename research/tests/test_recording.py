@@ -184,13 +184,6 @@ def test_equal_calls_at_once_are_asked_once(path: Path) -> None:
     assert len(inner.requests) == 1
 
 
-def test_what_an_item_costs_does_not_hang_on_those_beside_it(path: Path) -> None:
-    first = judged(path, lambda name: model(), ["a"] * 4)
-    again = judged(path, no_model, ["a"] * 4, replay=True)
-    assert [one.spent for one in first] == [one.spent for one in again]
-    assert [one.spent.calls for one in first] == [1] * 4
-
-
 def test_what_is_found_out_once_for_all_is_paid_for_by_the_first_item(path: Path) -> None:
     samples = [Sample(answer=f"Lyon is city {at}.", contexts=["Lyon."]) for at in range(6)]
     with open_recording(path) as recording:

@@ -68,13 +68,6 @@ def test_the_least_percentage_is_for_entity_matching_alone(said: Said) -> None:
     assert not changed("qg", "exact")
 
 
-def test_where_no_model_was_asked_there_is_nothing_by_a_model(said: Said) -> None:
-    entities, records = said
-    silent = {key: Replies(id=key, qg_answer="Iron.") for key in records}
-    assert replay(entities, silent, "qg", "llm") == {}
-    assert replay(entities, silent, "qg", "exact").keys() == records.keys()
-
-
 def test_a_name_is_matched_as_its_record_has_it() -> None:
     found = {"a": Replies(id="a", entity='"Bob Ray ', qg_answer="Bob Ray.")}
     assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,16 +97,6 @@ def test_a_replay_that_decides_nothing_for_lack_of_replies_is_an_error(
     assert "lacks 5 replies or vectors" in said
     assert "replies that it holds: 5 of local" in said
     assert streams.out == ""
-
-
-def test_a_replay_of_which_a_part_is_recorded_counts_the_rest(
-    data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _run(data, "--limit", "2") == 0
-    capsys.readouterr()
-    assert _run(data, "--replay", "--format", "json") == 0
-    (judged, *_) = json.loads(capsys.readouterr().out)["rows"]
-    assert (judged["items"], judged["undetermined"]) == (2, 3)
 
 
 def test_markdown_has_the_paper_beside_the_floor_marked_and_what_the_data_cannot_show(

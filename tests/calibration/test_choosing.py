@@ -56,14 +56,6 @@ def test_of_equal_f1_the_lowest_threshold_lets_more_pass() -> None:
     assert best_f1(scores, labels).value == 0.3
 
 
-def test_the_highest_score_passes_even_if_that_costs_f1() -> None:
-    found = best_f1([0.5, 0.9, 0.9], [True, True, False])
-    assert (found.value, found.passed) == (0.9, 2)
-    assert operating_points([0.5, 0.9, 0.9], [True, True, False])[-1].f1 == 0.8
-    with pytest.raises(CalibrationError, match="all 2 have the highest score there is, 1"):
-        best_f1([1.0, 0.5, 1.0], [True, False, True])
-
-
 # -- percentiles -----------------------------------------------------------------------------------
 
 

@@ -169,12 +169,8 @@ def test_differences_are_counted_and_few_are_told() -> None:
     assert differences([{"a": "1"}, {}]) == ["a: '1' (1), none (1)"]
     said = differences([{"m": "C x (t=0, seed=1)"}, {"m": "C x (t=1, seed=1)"}])
     assert said == ["t of m: '0' (1), '1' (1)"]
-    said = differences([{"m": "a=1, b=2"}, {"m": "b=2, a=1"}])
-    assert said == ["m: 'a=1, b=2' (1), 'b=2, a=1' (1)"]
     (told,) = differences([{"a": str(number)} for number in range(9)])
     assert told.endswith("and 4 more")
-    (told,) = differences([{"a": "x" * 1000}, {"a": "y"}])
-    assert len(told) < 100
 
 
 # -- errors of every function ----------------------------------------------------------------------

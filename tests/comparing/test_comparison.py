@@ -138,13 +138,6 @@ def test_the_last_finding_and_the_last_label_count(path: Path) -> None:
     assert (one.answers, one.undetermined) == (16, 1)
 
 
-def test_labels_that_are_given_correct_those_in_the_file(path: Path) -> None:
-    _write(path, {"good": GOOD}, LABELS)
-    found = read_comparison(path, given={"q0": False, "q99": True})
-    assert (found.hallucinated, found.unknown) == (7, 1)
-    assert found.groups == 8
-
-
 def test_results_of_demur_score_are_compared_by_given_labels(path: Path) -> None:
     path.write_text('{"answer": "a"}\n')
     with pytest.raises(ScoringError, match="holds no results"):
@@ -154,8 +147,8 @@ def test_results_of_demur_score_are_compared_by_given_labels(path: Path) -> None
     with pytest.raises(ScoringError, match="no answer has a label: give a file of labels"):
         read_comparison(path)
     given = {f"q{at}": label for at, label in enumerate(LABELS) if at != 5}
-    found = read_comparison(path, given=given)
-    assert (found.answers, found.groups, found.unlabelled) == (15, 15, 1)
+    found = read_comparison(path, given={**given, "q99": True})
+    assert (found.answers, found.groups, found.unlabelled, found.unknown) == (15, 15, 1, 1)
     assert found.detectors[0].quality.auroc.value == 1.0
 
 

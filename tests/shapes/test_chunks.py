@@ -13,7 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.output_parsers import JsonOutputParser
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.utils import AddableDict
 
@@ -182,28 +181,6 @@ def test_chunks_are_put_together_as_langchain_does_it(chunks: list[Any]) -> None
 
     langchains = either(lambda: [*chain.stream("why?")])
     assert either(lambda: [reduce(added, chunks)]) == langchains
-
-
-JSON = st.dictionaries(
-    st.sampled_from(["input", "question", "note"]),
-    st.text(max_size=20) | st.integers() | st.lists(st.text(max_size=5), max_size=3),
-    min_size=1,
-)
-
-
-@settings(max_examples=25)
-@given(JSON, st.data())
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-def test_a_chain_is_asked_what_a_parser_of_json_has_read_in_the_end(
-    streaming: str, asked: dict[str, Any], data: st.DataObject
-) -> None:
-    mode = data.draw(st.sampled_from(["sync", "async"]))
-    chain = Telling("One is good.")
-    pieces = [*json.dumps(asked, ensure_ascii=data.draw(st.booleans()))]
-    parsed = Telling(pieces) | JsonOutputParser()
-    client = Client().read(parsed | guard(chain, streaming=streaming), "why?", mode)
-    assert client.text == "One is good."
-    assert chain.inputs == [asked]
 
 
 def test_of_plain_mappings_only_the_last_is_an_answer() -> None:

@@ -30,15 +30,6 @@ def test_the_cosine_is_that_of_the_vectors_and_never_negative() -> None:
     assert found == pytest.approx([1.0, 0.5**0.5, 0.0, 0.0], abs=1e-6)
 
 
-def test_a_text_is_embedded_once_with_others_of_its_length() -> None:
-    letters = Letters()
-    cosine = Cosine(letters, at_once=2)
-    cosine([("aaaa", "b"), ("b", "ac"), ("aaaa", "abc")])
-    assert letters.batches == [["b", "ac"], ["abc", "aaaa"]]
-    cosine([("ac", "b"), ("c", "abc")])
-    assert letters.batches[2:] == [["c"]]
-
-
 @pytest.mark.parametrize(
     ("vectors", "said"),
     [

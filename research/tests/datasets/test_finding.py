@@ -161,10 +161,9 @@ def _file(path: Path) -> Path:
     [
         lambda root: root,
         lambda root: root / "made_up",
-        lambda root: root / "made_up" / "deep",
         lambda root: root / "made_up" / "deep" / "words.txt",
     ],
-    ids=["root", "set", "within", "file"],
+    ids=["root", "set", "file"],
 )
 def test_a_set_is_found_in_the_folder_of_all_in_its_own_and_by_its_file(
     tmp_path: Path, given: Callable[[Path], Path]
