@@ -56,7 +56,7 @@ def test_it_can_be_read(report: Path, chromium: Any, contrasts: str) -> None:
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 told = page.evaluate(contrasts, TEXTS)
-                assert len(told) > 100
+                assert "text" in {kind for kind, _ in told}  # The figures have texts too.
                 assert [one for one in told if one[0] != "line" and one[1] < 4.5] == []
             for size in (PHONE, LAPTOP):
                 page.set_viewport_size(size["viewport"])
