@@ -18,6 +18,7 @@ NAMES = [guard.name for guard in OURS]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # Each guard waits until a judge that never replies is given up.
 @pytest.mark.parametrize("pair", [*zip(OURS[::2], OURS[1::2], strict=True)], ids=NAMES[::2])
 def test_what_the_published_table_says_of_our_guards_holds(pair: tuple[Guard, Guard]) -> None:
     """Make the checks whose results do not depend on the speed of the machine, two at a time."""
