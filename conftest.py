@@ -18,16 +18,22 @@ SLOW = ("integrations/llama-index", "integrations/ray", "research")
 """The folders whose tests are slow, because collecting them already imports much."""
 LIMITS = {"slow": 60, "browser": 60, "documentation": 300, "packaging": 300, "real": 300}
 """The seconds of tests with a mark; other tests have the limit of `pyproject.toml`."""
+SERVERS = ("cluster", "chromium", "postgres", "chroma")
+"""The fixtures that start a server. Tests that use it run in one process, which starts one."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow folders, set time limits, and keep tests on the real model in their place."""
+    """Mark slow folders, set limits, group by servers, keep tests on the real model in place."""
     for item in items:
         if item.path.is_relative_to(ROOT) and _folder(item.path).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
         limits = [most for mark, most in LIMITS.items() if item.get_closest_marker(mark)]
         if limits and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(max(limits)))
+        used = [name for name in SERVERS if name in getattr(item, "fixturenames", ())]
+        if used:
+            item.add_marker(pytest.mark.xdist_group(used[0]))
         real = item.get_closest_marker("real") and not item.get_closest_marker("packaging")
         if real and item.path.parent.name != "real" and item.path.name != "test_real.py":
             # The Makefile looks for them there, and runs them alone.

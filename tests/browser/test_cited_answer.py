@@ -16,7 +16,7 @@ from demur.views import cited_html
 from support.records import attempt, found, refuted, run
 from support.reports import on, unscored, write
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 GOOD = ClaimLabel.ENTAILMENT
 DOCUMENTS = (

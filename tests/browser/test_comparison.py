@@ -11,7 +11,7 @@ from demur.comparing import Compared, Comparison, Estimate, Quality
 from demur.report import comparison_page
 from support.reports import LAPTOP, PHONE, on
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 NASTY = '</title><img src=x onerror="window.pwned=1"><b>bold</b>\u202e\x00'
 

@@ -23,7 +23,7 @@ from support.records import (
     undetermined,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 BEFORE = "It rises in the Black Forest, and runs through ten countries. " * 40
 FACT = "The Danube is 2,850 km long."

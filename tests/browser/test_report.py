@@ -9,7 +9,7 @@ import pytest
 
 from support.reports import LAPTOP, RUNS, on, texts
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 
 # -- the table -------------------------------------------------------------------------------------

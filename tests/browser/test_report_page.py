@@ -13,7 +13,7 @@ from support.reports import LAPTOP, PHONE, on, texts, write
 
 NASTY = '</script><img src=x onerror="window.pwned=1"><b>bold</b>\u2028\x00\u202e<!--'
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 
 # -- looks -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from support.reports import LAPTOP, on
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.smoke

@@ -20,7 +20,7 @@ from support.streams import Telling
 from support.waiting import until
 from support.web import DOCUMENTS, TOWER, Quoting, quoting, served, service
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]  # one Chromium for all
+pytestmark = pytest.mark.browser
 
 GOOD = f"{TOWER} It was opened in 1911."
 STREAMED, BAD = f"{TOWER} It is red.", f"{TOWER} It is red. A bad end."

@@ -30,6 +30,8 @@ def nodes() -> Iterator[Cluster]:
     logging.getLogger("ray").setLevel("ERROR")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Workers are not to wait until all tests beside theirs leave them a processor.
+        patch.setenv("RAY_worker_niceness", "0")
         # Workers need the same import paths as pytest.
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         head = {"num_cpus": CPUS, "include_dashboard": False}

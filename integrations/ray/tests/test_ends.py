@@ -26,10 +26,8 @@ from support.openai_server import Answer, openai_server
 from support.spawned import spawned_demur
 from support.waiting import NEVER
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    pytest.mark.timeout(300),  # Each test starts several processes that import Ray and demur.
-]
+# Each test starts several processes that import Ray and demur.
+pytestmark = pytest.mark.timeout(300)
 
 
 def _keys(out: Path) -> Counter[str]:

@@ -25,7 +25,6 @@ from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytestmark = [
     pytest.mark.usefixtures("cluster"),
-    pytest.mark.xdist_group("ray"),  # One process then starts one cluster.
     pytest.mark.timeout(300),  # Each test starts several processes that import Ray and demur.
 ]
 

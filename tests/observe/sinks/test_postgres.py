@@ -21,7 +21,7 @@ from support.handlers import echo
 from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer
 from support.records import found, jsonl, scored
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
