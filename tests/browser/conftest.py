@@ -104,9 +104,9 @@ class Chromium:
         self._thread.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Chromium]:
-    """Start a browser for the session; a test calls it with `steps(page, seen)`."""
+    """Start a browser for all tests here; a test calls it with `steps(page, seen)`."""
     executable = next(filter(None, map(shutil.which, _NAMES)), None)
     if executable is None:
         _skip(f"there is no Chromium (looked for {', '.join(_NAMES)}): .ci/run installs it")
@@ -145,10 +145,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 _CONTRASTS = """
 selector => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true})
-  const rgb = color => {
+  const read = color => {
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
     return [...canvas.getImageData(0, 0, 1, 1).data]
   }
+  const known = {}  // Reading the canvas takes a millisecond or more, and there are few colours.
+  const rgb = color => known[color] ??= read(color)
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
     .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)

@@ -24,7 +24,7 @@ def cluster(nodes: Cluster) -> Cluster:
     return nodes
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # An idle cluster takes as much of a processor as a test.
 def nodes() -> Iterator[Cluster]:
     """Start Ray as on machines: one node with two CPUs, to which tests may add other nodes."""
     logging.getLogger("ray").setLevel("ERROR")
