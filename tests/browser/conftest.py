@@ -19,7 +19,7 @@ from support.waiting import PATIENCE
 
 T = TypeVar("T")
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
     "--disable-gpu",
     "--no-first-run",
