@@ -15,7 +15,8 @@ def lines() -> Iterator[str]:
     yield "make test takes 6 minutes on two slow cores: the quick tests, and those of the others"
     yield "that best show that demur works. `make test-all` runs all tests."
     if not any(map(shutil.which, BROWSERS)):
-        yield "SKIPPED: the tests marked `browser`. To run them: apt-get install chromium-headless-shell"
+        yield "SKIPPED: the tests marked `browser`. To run them:"
+        yield "  apt-get install chromium-headless-shell"
     servers = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     if not (any(servers) or shutil.which("initdb")):
         yield "SKIPPED: the tests of a log in PostgreSQL. To run them: apt-get install postgresql"
