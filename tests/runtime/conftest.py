@@ -1,3 +1,5 @@
+"""Provide one function that makes calls by each of the two drivers."""
+
 from __future__ import annotations
 
 import asyncio
