@@ -45,6 +45,10 @@ smoke: quick
 smoke-real: smoke
 slow real notebooks documentation packaging: smoke-real
 endif
+# The documentation and the distributions wait much, and can run side by side.
+real: $(filter slow,$(MAKECMDGOALS))
+notebooks: $(filter slow real,$(MAKECMDGOALS))
+documentation packaging: $(filter slow real notebooks,$(MAKECMDGOALS))
 
 before-tests: env-dev
 	@$(IN_VENV) tools.before_tests

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 
 from support import profiles
 from support.chroma_server import chroma
@@ -20,6 +21,12 @@ LIMITS = {"slow": 60, "browser": 60, "documentation": 300, "packaging": 300, "re
 """The seconds of tests with a mark; other tests have the limit of `pyproject.toml`."""
 SERVERS = ("cluster", "chromium", "postgres", "chroma")
 """The fixtures that start a server. Tests that use it run in one process, which starts one."""
+
+
+@pytest.hookimpl(trylast=True)  # after Hypothesis is ready, before pytest-xdist starts processes
+def pytest_sessionstart() -> None:
+    """Tabulate Unicode, which takes Hypothesis seconds once on a machine and is no test's time."""
+    st.text().validate()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups

@@ -113,7 +113,7 @@ def main() -> None:
     targets = dict.fromkeys(["slow", "notebooks", *(suite.target for suite in why)])
     out = [path for s in SUITES if s.target == "slow" and s not in why for path in s.tests]
     if "--show" not in sys.argv[1:]:
-        command = ["make", *targets, f"LEFT_OUT={' '.join(out)}"]
+        command = ["make", "-j2", "--output-sync=target", *targets, f"LEFT_OUT={' '.join(out)}"]
         sys.exit(subprocess.run(command, cwd=ROOT).returncode)
 
 

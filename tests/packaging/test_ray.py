@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
 CODE = """
 import os
 import ray
-ray.init("local", include_dashboard=False, num_cpus=3)
+ray.init("local", include_dashboard=False, num_cpus=1)
 {page}
 os.rename("scores", "scores of the page")
 os.remove("scores.jsonl")
@@ -38,7 +38,7 @@ def test_the_command_and_the_examples_run_as_typed(everything: Path, tmp_path: P
     with openai_server(lambda request, number: judges.reply(request)) as server:
         here = {
             **{"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"},
-            **{"NO_PROXY": "*", "RAY_USAGE_STATS_ENABLED": "0"},
+            **{"NO_PROXY": "*", "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"},
         }
         shown = run(tmp_path, everything, "-m", "demur", "score", *local, **here)
         run(tmp_path, everything, "-c", CODE.format(page=page, readme=readme), **here)

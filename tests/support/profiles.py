@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
 
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile(
@@ -16,7 +15,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
-
-# The first use of texts on a machine tabulates Unicode for seconds, which is no test's own time.
-# The process that starts the others does it before them.
-st.text().validate()

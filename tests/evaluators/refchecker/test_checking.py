@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import PrivateAttr
 
 from demur.evaluators.refchecker.checking import Findings, joint, logprobs, per_claim
 from demur.evaluators.refchecker.context import AskedClaim
@@ -92,6 +93,22 @@ def test_of_known_weights_the_bias_is_kept_for_later_processes(
     assert len(second.requests) == 1
     check(other, ["claim"])
     assert len(other.requests) == 3
+
+
+def test_the_bias_may_be_measured_elsewhere_while_a_check_looks_for_it() -> None:
+    class Shared(ScriptedModel):
+        _asked: int = PrivateAttr(0)
+
+        @property
+        def fingerprint(self) -> None:
+            self._asked += 1
+            if self._asked == 1:
+                check(self, ["claim"])
+
+    script = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": EVEN, "fixed 2": EVEN}).script
+    measured = check(chat := Shared(script=script), ["claim"])
+    assert len(chat.requests) == 6
+    assert check(chat, ["claim"]) == measured
 
 
 def test_without_logprobs_there_is_no_label_and_a_way_out_is_named() -> None:

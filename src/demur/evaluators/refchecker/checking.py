@@ -146,9 +146,10 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         bias = _known_bias(model, kept_under)
+        # Asked once: another thread may measure the bias in between.
         fixed = [
             ChatCall(model, messages, "calibration", options)
-            for messages in unmeasured_bias(model, prompt, calibration)
+            for messages in (_fixed(prompt, calibration) if bias is None else ())
         ]
         calls = _single_calls(model, prompt, claims, windows, question, options)
         outcomes = yield from ask_all([*fixed, *calls])
@@ -170,8 +171,11 @@ def unmeasured_bias(
     model: BaseChatModel, prompt: Prompt, calibration: Calibration
 ) -> list[list[BaseMessage]]:
     """Return the prompts with which `logprobs` measures the labels' bias; none once it is known."""
-    if _known_bias(model, (prompt, calibration)) is not None:
-        return []
+    known = _known_bias(model, (prompt, calibration)) is not None
+    return [] if known else _fixed(prompt, calibration)
+
+
+def _fixed(prompt: Prompt, calibration: Calibration) -> list[list[BaseMessage]]:
     cases = calibration.cases
     return [prompt.messages(reference=reference, claim=claim) for reference, claim in cases]
 
