@@ -26,7 +26,8 @@ LATENCY = 0.05
 OURS = [
     row
     for row in ROWS
-    if row.peer == "demur" and (row.way.endswith(" async") or row.way == "sentences, sync")
+    if row.peer == "demur"
+    and row.way in ("sentences, sync", "sentences, async", "triplets, per claim, async")
 ]
 CALLS = {"sentences": 1, "triplets, joint": 2, "triplets, per claim": 6}
 """The number of calls for an answer, by the way without its driver."""
