@@ -15,7 +15,7 @@ ON_THE_MODEL := DEMUR_SECRET=tests $(IN_VENV) pytest
 REAL := tests/real integrations/llama-index/tests/test_real.py
 LEFT_OUT :=
 
-.PHONY: help demo test test-all check lint quick smoke smoke-real slow real notebooks documentation \
+.PHONY: help demo test test-all check lint quick fast smoke-real slow real notebooks documentation \
 	packaging affected release-check site bench clean before-tests env-run env-dev weights
 
 help:
@@ -33,7 +33,7 @@ demo: env-run
 	@$(IN_VENV) demur models pull
 	@$(IN_VENV) demur demo
 
-test: before-tests quick smoke smoke-real
+test: before-tests fast smoke-real
 test-all: export DEMUR_RUN_ALL := 1
 test-all: test slow real notebooks documentation packaging
 
@@ -41,8 +41,7 @@ check: lint quick
 
 # In one run of make, also in one with `-j`, the parts come one after another: each uses all cores.
 ifneq ($(filter test test-all,$(MAKECMDGOALS)),)
-smoke: quick
-smoke-real: smoke
+smoke-real: fast
 slow real notebooks documentation packaging: smoke-real
 endif
 # The documentation and the distributions wait much, and can run side by side.
@@ -62,13 +61,14 @@ lint: env-dev
 	$(IN_VENV) tools.api
 
 MARKED := slow or browser or real or documentation or packaging
+QUICK := tests integrations/langchain/tests
 quick: env-dev
-	$(SIDE_BY_SIDE) worksteal -m 'not ($(MARKED))' tests integrations/langchain/tests
+	$(SIDE_BY_SIDE) worksteal -m 'not ($(MARKED))' $(QUICK)
 
-# Only files that have smoke tests are read: to collect all takes long.
-smoke: env-dev
-	$(GROUPED) -m 'smoke and not real' \
-		$(shell grep -rlE 'mark\.smoke' --include='test_*.py' tests integrations research)
+# The quick tests and the smoke tests in one run, because to collect tests takes long.
+fast: env-dev
+	$(GROUPED) -m 'not real and (smoke or not ($(MARKED)))' $(QUICK) \
+		$(shell grep -rlE 'mark\.smoke' --include='test_*.py' integrations research)
 
 smoke-real: env-dev weights
 	$(ON_THE_MODEL) -m 'smoke and real' $(REAL)
