@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 
-PATIENCE = 30.0
-"""The number of seconds that a test waits for something before it fails."""
+PATIENCE = 60.0
+"""The number of seconds that a test waits for something before it fails; no less than the limit of
+slow tests, because what is held has to stay while a slow machine does the rest."""
 
 NEVER = threading.Event()
 """An event that nobody sets: a reply that is held until then does not come."""
