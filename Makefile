@@ -40,14 +40,14 @@ test-all: test slow real notebooks documentation packaging
 check: lint quick
 
 # In one run of make, also in one with `-j`, the parts come one after another: each uses all cores.
-ifneq ($(filter test test-all,$(MAKECMDGOALS)),)
-smoke-real: fast
-slow real notebooks documentation packaging: smoke-real
-endif
-# The documentation and the distributions wait much, and can run side by side.
-real: $(filter slow,$(MAKECMDGOALS))
-notebooks: $(filter slow real,$(MAKECMDGOALS))
-documentation packaging: $(filter slow real notebooks,$(MAKECMDGOALS))
+# Only the documentation and the distributions wait much, and can run side by side.
+ASKED := $(MAKECMDGOALS) $(if $(filter test test-all,$(MAKECMDGOALS)),fast smoke-real)
+ASKED += $(if $(filter test-all,$(MAKECMDGOALS)),slow real notebooks)
+smoke-real: $(filter fast,$(ASKED))
+slow: $(filter smoke-real,$(ASKED))
+real: $(filter smoke-real slow,$(ASKED))
+notebooks: $(filter smoke-real slow real,$(ASKED))
+documentation packaging: $(filter smoke-real slow real notebooks,$(ASKED))
 
 before-tests: env-dev
 	@$(IN_VENV) tools.before_tests

@@ -29,7 +29,7 @@ OURS = [
     if row.peer == "demur"
     and row.way in ("sentences, sync", "sentences, async", "triplets, per claim, async")
 ]
-CALLS = {"sentences": 1, "triplets, joint": 2, "triplets, per claim": 6}
+CALLS = {"sentences": 1, "triplets, per claim": 6}
 """The number of calls for an answer, by the way without its driver."""
 
 
