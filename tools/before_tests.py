@@ -12,7 +12,7 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 
 def lines() -> Iterator[str]:
     """Yield the lines of the announcement."""
-    yield "make test takes 6 minutes on two slow cores: the quick tests, and those of the others"
+    yield "make test takes 7 minutes on two slow cores: the quick tests, and those of the others"
     yield "that best show that demur works. `make test-all` runs all tests, in 30 minutes."
     if not any(map(shutil.which, BROWSERS)):
         yield "SKIPPED: the tests marked `browser`. To run them:"
