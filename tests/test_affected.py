@@ -31,6 +31,10 @@ def test_a_change_reaches_what_imports_it_and_nothing_else() -> None:
 @pytest.mark.slow
 def test_data_is_of_the_package_around_it() -> None:
     assert "tests/browser" in reached("src/demur/views/style.css")
+    assert {"tests/real", "tests/packaging"} <= reached(
+        "judge/src/demur_judge/judge-small-int8.onnx"
+    )
+    assert {"tests/real", "tests/packaging"} == reached("judge/.gitattributes")
 
 
 @pytest.mark.slow

@@ -12,7 +12,10 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "llama_index", "chrom
 LATER = {"sqlalchemy", "psycopg"}
 """The packages that demur loads only when a log in a database is opened."""
 DRAWING = {"jinja2", "vl_convert"}
-OPTIONAL = {*HEAVY, "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain"}
+OPTIONAL = {
+    *HEAVY,
+    *("demur_judge", "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain"),
+}
 
 
 def _loaded_after(*steps: str) -> list[set[str]]:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import demur
+import demur_judge
 from support.installed import PROJECTS, ROOT
 
 if sys.version_info >= (3, 11):
@@ -58,13 +59,22 @@ def _links(text: str) -> list[str]:
 def test_a_distribution_has_the_version(name: str) -> None:
     project = _project(name)
     assert project["name"] == name
-    if name == "demur":
+    if name in ("demur", "demur-judge"):
         assert "version" in project["dynamic"]
         return
     assert project["version"] == demur.__version__
     major, minor, _ = demur.__version__.split(".")
     (bound,) = (one for one in project["dependencies"] if re.match(r"demur\b", one))
     assert bound.endswith(f">={major}.{minor}.0,<{major}.{int(minor) + 1}")
+
+
+def test_the_judge_has_the_version_and_the_extras_that_need_it_bound_it() -> None:
+    assert demur_judge.__version__ == demur.__version__
+    assert _project("demur-judge")["dependencies"] == []
+    major, minor, _ = demur.__version__.split(".")
+    bound = f"demur-judge>={major}.{minor},<{major}.{int(minor) + 1}"
+    extras = _project("demur")["optional-dependencies"]
+    assert {name for name, needed in extras.items() if bound in needed} == {"local", "small"}
 
 
 def test_the_citation_is_of_the_version() -> None:

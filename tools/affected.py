@@ -42,7 +42,7 @@ SUITES = (
     Suite("slow", ("research/tests",), ("research",)),
     Suite("slow", ("tests/browser",)),
     Suite("slow", ("tests/peers",), ("peers",)),
-    Suite("real", ("tests/real", "integrations/llama-index/tests/test_real.py")),
+    Suite("real", ("tests/real", "integrations/llama-index/tests/test_real.py"), ("judge",)),
     Suite(
         "documentation",
         ("tests/documentation", "tests/exemplars/test_finetuning.py"),
@@ -51,7 +51,7 @@ SUITES = (
     Suite(
         "packaging",
         ("tests/packaging",),
-        ("src", "integrations", "research", "README.md", "LICENSE", "CHANGELOG.md"),
+        ("src", "judge", "integrations", "research", "README.md", "LICENSE", "CHANGELOG.md"),
     ),
 )
 ALWAYS = re.compile(

@@ -19,6 +19,7 @@ SOURCES = (
     "integrations/llama-index/src",
     "integrations/ray/src",
     "research/src",
+    "judge/src",
     "tests",
     ".",
 )
@@ -29,6 +30,7 @@ PACKAGES = (
     "llama_index.evaluation.demur",
     "demur_ray",
     "demur_research",
+    "demur_judge",
     "support",
     "contract",
     "peers",
@@ -86,7 +88,7 @@ def module_of(file: str) -> str | None:
 def digest(modules: set[str], *texts: str) -> str:
     """Return a hash of the files of the modules, of the data beside them, and of the texts."""
     found = hashlib.sha256()
-    for source in SOURCES[:5]:
+    for source in SOURCES[: SOURCES.index("tests")]:
         for path in sorted((ROOT / source).rglob("*")):
             file = path.relative_to(ROOT).as_posix()
             if path.is_file() and "__pycache__" not in file and module_of(file) in modules:

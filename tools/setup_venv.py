@@ -24,11 +24,15 @@ VENV = os.path.join(ROOT, ".venv")
 STAMP = os.path.join(VENV, "demur-setup.json")
 PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")))
 
-# Each set is a list of `pip install` runs. `dev` includes everything in `run`.
+# Each set is a list of `pip install` runs. `dev` includes everything in `run`. The judge is in the
+# run of the core, which requires it, so that pip takes it from the checkout.
 SETS = {
-    "run": [["--editable", ".[demo]"]],
+    "run": [["--editable", "judge", "--editable", ".[demo]"]],
     "dev": [
-        ["--editable", ".[demo,similarity,postgres,otel]", "-r", "requirements/dev.txt"],
+        [
+            *("--editable", "judge", "--editable", ".[demo,small,similarity,postgres,otel]"),
+            *("-r", "requirements/dev.txt"),
+        ],
         # These come after the core, so that they fit its versions and change none.
         ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
         ["--editable", "integrations/ray", "--editable", "research"],
@@ -37,9 +41,10 @@ SETS = {
 }
 IMPLIED = {"run": ["run"], "dev": ["run", "dev"]}
 LISTS = {
-    "run": ["pyproject.toml"],
+    "run": ["pyproject.toml", "judge/pyproject.toml"],
     "dev": [
         "pyproject.toml",
+        "judge/pyproject.toml",
         "integrations/langchain/pyproject.toml",
         "integrations/llama-index/pyproject.toml",
         "integrations/ray/pyproject.toml",

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from demur._share import wilson
 from demur_research.resampling import (
     auroc,
+    balanced_accuracy,
     drawn,
     figure,
     mean,
+    pass_rates,
     share,
 )
 
@@ -41,6 +43,34 @@ def test_an_item_that_is_drawn_twice_counts_as_two(
     average = mean([score for score, _ in rows], weights)
     expected = np.mean([score for score, _ in repeated]) if repeated else np.nan
     assert average == pytest.approx([expected], nan_ok=True)
+
+
+PASSED = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12)
+
+
+@given(PASSED)
+def test_balanced_accuracy_is_the_mean_share_of_both_kinds(rows: list[tuple[bool, bool]]) -> None:
+    held = [[passes is right for passes, right in rows if right is kind] for kind in (True, False)]
+    (value,) = balanced_accuracy([passes for passes, _ in rows], [right for _, right in rows])
+    if all(held):
+        assert value == pytest.approx(np.mean([np.mean(of_kind) for of_kind in held]))
+        # It is the AUROC of a score that is 1 or 0.
+        assert value == pytest.approx(auroc([passes for passes, _ in rows], [of for _, of in rows]))
+    else:
+        assert np.isnan(value)
+
+
+@given(PASSED, st.data())
+def test_shares_of_what_passes_count_an_item_as_often_as_it_is_drawn(
+    rows: list[tuple[bool, bool]], data: st.DataObject
+) -> None:
+    times = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    repeated = [row for row, count in zip(rows, times, strict=True) for _ in range(count)]
+    weights = np.array([times], np.float64).reshape(1, len(rows))
+    for statistic in (pass_rates, balanced_accuracy):
+        plain = statistic([passes for passes, _ in repeated], [right for _, right in repeated])
+        found = statistic([passes for passes, _ in rows], [right for _, right in rows], weights)
+        assert np.array(found) == pytest.approx(np.array(plain), nan_ok=True)
 
 
 def test_what_belongs_together_is_drawn_together_and_as_often_as_there_are_groups() -> None:

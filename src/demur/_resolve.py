@@ -8,6 +8,7 @@ import re
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, MissingExtraError
+from demur.local import SMALL, SmallJudge
 
 # Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
@@ -41,6 +42,11 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         raise TypeError(
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"
         )
+    if model == SMALL:
+        raise ValueError(
+            f"{SMALL!r} is a judge, and no chat model: it labels claims and writes nothing. Use "
+            f"RefChecker({SMALL!r}) to check, and another model here, such as 'local'"
+        )
     provider, _, name = model.partition(":")
     if provider == "local":
         return _local(name or None)
@@ -55,6 +61,19 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         f"unknown model {model!r}: expected 'openai:NAME', 'ollama:NAME', 'local', "
         f"'local:PATH.gguf' or a LangChain chat model{_elsewhere(model, provider, name)}"
     )
+
+
+def resolve_judge(model: str | BaseChatModel | SmallJudge) -> BaseChatModel | SmallJudge:
+    """Return the judge of claims that `model` names: the small judge for "small", or a chat model.
+
+    Raises:
+        ValueError, TypeError, DemurError: As in `resolve_model`.
+        MissingExtraError: What the judge needs is not installed.
+        LocalModelError: The judge's files are missing or damaged.
+    """
+    if model == SMALL:
+        return SmallJudge()
+    return model if isinstance(model, SmallJudge) else resolve_model(model)
 
 
 def _elsewhere(model: str, provider: str, name: str) -> str:

@@ -212,7 +212,7 @@ def test_a_calibrated_threshold_decides_or_is_refused(
     model = scripted(
         '("Paris", "is", "old")\n("Paris", "is", "new")', joint="1. Entailment\n2. Neutral"
     )
-    monkeypatch.setattr(cli, "resolve_model", lambda name: model)
+    monkeypatch.setattr(cli, "resolve_judge", lambda name: model)
     fingerprints = RefChecker(model, checker="joint").fingerprints
     at = tmp_path / "t.json"
     check = ["check", "--answer", "Paris is old and new.", "--reference", FACT]

@@ -231,6 +231,11 @@ EVALUATORS = [
     _evaluator("refchecker joint", partial(refchecker, "joint")),
     _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),
+    replace(
+        _evaluator("refchecker small", partial(RefChecker, "small")),
+        give=facts.described,
+        asks=False,
+    ),
     _evaluator("cascade", _cascade),
     replace(
         _evaluator("citation support", _citation_support),

@@ -6,6 +6,7 @@ About an odd item the chain says something false. When corrected, it speaks of a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -84,9 +85,18 @@ def _passes(sample: Sample) -> Evaluation:
     return Evaluation(name="plain", score=share, passed=share == 1, explanation="Look again.")
 
 
-def _chain() -> Runnable[Any, Any]:
-    speaker = ScriptedModel(script=_speak)
-    return {"context": Items(), "question": RunnablePassthrough()} | PROMPT | speaker
+class Described(BaseRetriever):
+    """Retrieve a text that tells of the item what is true."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [facts.description(int(number)) for number in re.findall(r"item (\d+)", query)]
+
+
+def _chain(retriever: BaseRetriever | None = None) -> Runnable[Any, Any]:
+    found = {"context": retriever or Items(), "question": RunnablePassthrough()}
+    return found | PROMPT | ScriptedModel(script=_speak)
 
 
 def _refusing() -> Runnable[Any, Any]:
@@ -237,6 +247,17 @@ def _citing(streaming: Literal["buffer", "sentence"]) -> Runnable[Any, Any]:
     )
 
 
+def _small() -> Runnable[Any, Any]:
+    """Return the same guard with the small judge, which reads what was retrieved."""
+    return Guard(
+        _chain(Described()) | StrOutputParser(),
+        RefChecker("small"),
+        on_fail={"contradiction": Strip()},
+        on_pass=Cite(),
+        streaming="sentence",
+    )
+
+
 def _is_cited(number: int, output: str) -> bool:
     held = facts.ATTRIBUTES[: facts.supported(number)]
     return output == (" ".join(f"Item {number} is {one} [1]." for one in held) or REFUSAL)
@@ -328,6 +349,7 @@ GUARDS = [
     ),
     _guard("guard that cites and trims, string", partial(_citing, "buffer"), _is_cited),
     _guard("guard that cites and trims by sentences", partial(_citing, "sentence"), _is_cited),
+    _guard("guard with the small judge, by sentences", _small, _is_cited),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),
     _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),

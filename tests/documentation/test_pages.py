@@ -18,6 +18,7 @@ from support.pages import DOCS, ROOT, fences, indented, run
 PAGES = [
     ROOT / "README.md",
     *sorted(ROOT.glob("integrations/*/README.md")),
+    ROOT / "judge" / "README.md",
     ROOT / "research" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 ]

@@ -42,7 +42,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     pytest.importorskip("onnxruntime")
     both = Recorder()
     monkeypatch.setattr(embeddings, "find_fetched", lambda manifest: Path(manifest.file))
-    monkeypatch.setattr(embeddings, "_load", lambda *files: (both, both))
+    monkeypatch.setattr(embeddings, "loaded", lambda *files: (both, both))
     return both
 
 
@@ -86,14 +86,3 @@ def test_without_its_packages_it_names_the_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'demur\[chroma\]'"):
         MiniLM()
-
-
-def test_a_file_that_the_runtime_cannot_load_is_said(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    tokenizers = pytest.importorskip("tokenizers")
-    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(
-        str(tmp_path / "tokenizer.json")
-    )
-    (tmp_path / "model.onnx").write_bytes(b"no model")
-    with pytest.raises(LocalModelError, match=r"ONNX Runtime could not load .*model\.onnx"):
-        embeddings._load(tmp_path / "tokenizer.json", tmp_path / "model.onnx")

@@ -91,9 +91,13 @@ def environments(
             if not done.exists():
                 from_source = RELEASE and version == OLDEST
                 files = {k: b.sdist if from_source else b.wheel for k, b in built.items()}
-                core = f"{files.pop('demur')}[{'cli,chroma' if version == HERE else 'cli'}]"
-                research = files.pop("demur-research")
-                beside = BESIDE if version == HERE else ()
+                extras = "cli,chroma,small" if version == HERE else "cli"
+                core = f"{files.pop('demur')}[{extras}]"
+                judge, research = files.pop("demur-judge"), files.pop("demur-research")
+                # Here pip finds the judge, which an extra requires, as a reader's pip does who has
+                # the wheels and no index with demur-judge.
+                found = ("--find-links", judge.parent, *BESIDE)
+                beside = found if version == HERE else (judge,)
                 python = environment(
                     folder, core, *files.values(), "pooch", *beside, interpreter=interpreter
                 )

@@ -60,7 +60,7 @@ SMOKE = """
 import json
 from importlib.metadata import version
 from langchain_core.language_models import FakeListChatModel
-import demur, demur_ray, demur_research, langchain_demur
+import demur, demur_judge, demur_ray, demur_research, langchain_demur
 import llama_index.evaluation.demur as llama_index_demur
 
 model = FakeListChatModel(responses=["1. Contradiction"])
@@ -69,7 +69,7 @@ evaluation = checker.invoke({
     "answer": "The Louvre opened as a museum in 1851.",
     "contexts": ["The Louvre opened as a museum in 1793."],
 })
-ours = (demur, demur_ray, demur_research, langchain_demur, llama_index_demur)
+ours = (demur, demur_judge, demur_ray, demur_research, langchain_demur, llama_index_demur)
 print(json.dumps({
     "passed": evaluation.passed,
     "files": [one.__file__ for one in ours],

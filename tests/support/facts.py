@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
 from demur import ClaimLabel, Evaluation, Sample
@@ -38,6 +39,19 @@ def with_samples(number: int) -> Sample:
     said = [f"Item {number} is {one}." for one in ATTRIBUTES[: supported(number)]]
     text = " ".join(["That item is on the list.", *said])
     return sample(number).model_copy(update={"metadata": {"samples": [text, f"Yes. {text}"]}})
+
+
+def described(number: int) -> Sample:
+    """Return the same sample with a text that tells what is true, for a judge that reads it."""
+    return sample(number).model_copy(update={"contexts": (description(number),)})
+
+
+def description(number: int) -> Document:
+    """Return a text that tells of an item what is true."""
+    others = {"red": "blue", "heavy": "light as a feather"}
+    held = ATTRIBUTES[: supported(number)]
+    said = (one if one in held else others[one] for one in ATTRIBUTES)
+    return Document(" ".join(f"Item {number} is {one}." for one in said))
 
 
 def answer(number: int) -> str:

@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECTS = {
     "demur": ROOT,
+    "demur-judge": ROOT / "judge",
     "langchain-demur": ROOT / "integrations" / "langchain",
     "llama-index-evaluation-demur": ROOT / "integrations" / "llama-index",
     "demur-ray": ROOT / "integrations" / "ray",

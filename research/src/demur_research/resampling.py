@@ -83,6 +83,38 @@ def auroc(scores: ArrayLike, positive: Sequence[bool], times: Floats | None = No
     return areas
 
 
+def pass_rates(
+    passes: ArrayLike, positive: Sequence[bool], times: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the share of the positive items that pass, and of the others.
+
+    Args:
+        passes: Whether each item passes.
+        positive: Which items should pass.
+        times: How often each item is in each draw; None: one draw that has each item once.
+
+    Returns:
+        Two numbers in [0, 1] for each draw; NaN where there is no item of the kind.
+    """
+    held, mask = np.asarray(passes, np.float64), np.asarray(positive, np.bool_)
+    weights = np.ones((1, len(mask))) if times is None else times
+    return mean(held[mask], weights[:, mask]), mean(held[~mask], weights[:, ~mask])
+
+
+def balanced_accuracy(
+    passes: ArrayLike, positive: Sequence[bool], times: Floats | None = None
+) -> Floats:
+    """Return the mean of two shares: of the positive items that pass, and of the others that fail.
+
+    The arguments are those of `pass_rates`.
+
+    Returns:
+        A number in [0, 1] for each draw; NaN where one of the two kinds is missing.
+    """
+    of_positive, of_others = pass_rates(passes, positive, times)
+    return (of_positive + 1 - of_others) / 2
+
+
 def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
     """Return a number with the middle 95 % of the resampled numbers as its interval.
 

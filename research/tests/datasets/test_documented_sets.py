@@ -10,6 +10,7 @@ import pytest
 from demur_research.datasets import aggrefact, faithbench, ragtruth, read_set
 from demur_research.datasets.rows import Part, Reading
 from publishers import dump
+from support.shared import shared
 
 SUMMARY = "The mill burnt down in 1899 and was rebuilt in brick."
 
@@ -163,3 +164,41 @@ def test_anybodys_lines_of_claim_documents_and_label_are_read(tmp_path: Path) ->
     assert one.group == two.group != three.group
     assert (three.key, three.question, three.contexts) == ("3", "What?", ("A.", "B."))
     assert four.group == "mine"
+
+
+def test_the_lines_of_judges_have_passages_and_sets(tmp_path: Path) -> None:
+    line = {
+        "passages": "It opened in May.",
+        "claim": "It opened.",
+        "supported": 1,
+        "question": None,
+    }
+    found = lines(
+        tmp_path,
+        {"id": 1, "set": "one", **line},
+        {"id": 2, "set": "two", **line, "supported": 0},
+        {"id": 3, "set": "one", **line},
+        {"id": 4, "set": "two", **line, "claim": "It is old.", "supported": True},
+    )
+    # Each set is looked at by itself: the label of the other one contradicts nothing.
+    assert [(row.key, row.metadata["dataset"]) for row in found] == [
+        *(("1", "one"), ("2", "two"), ("4", "two"))
+    ]
+    assert [row.answers[0].hallucinated for row in found] == [False, True, False]
+    assert {row.contexts for row in found} == {("It opened in May.",)}
+    assert len({row.group for row in found}) == 1
+    assert found.left_out == {"repeated pairs": 1}
+
+
+def test_the_same_claim_in_two_sets_needs_no_ids(tmp_path: Path) -> None:
+    line = {"passages": "It opened in May.", "claim": "It opened.", "supported": True}
+    found = lines(tmp_path, {**line, "set": "one"}, {**line, "set": "two"})
+    assert len({row.key for row in found}) == 2
+
+
+def test_the_rows_that_judges_may_be_measured_on_are_read() -> None:
+    found = read_set(aggrefact.DATA_SET, shared("..", "judge", "eval.jsonl.gz"))
+    assert (len(found), {**found.left_out}) == (1959, {"repeated pairs": 11})
+    sets = {str(row.metadata["dataset"]) for row in found}
+    assert len(sets) == 19
+    assert sum(name.startswith("agg_") for name in sets) == 11

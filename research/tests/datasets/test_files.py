@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,12 @@ class Form(BaseModel):
         ("a.json", b"\xff", r"a.json is not UTF-8 text \(byte 0\)"),
         ("a.jsonl", b'{"name": "x"}\n\n{', "a.jsonl, line 3 is not JSON"),
         ("a.jsonl", b"", None),
+        ("a.jsonl.gz", b'{"name": "x"}', r"a.jsonl.gz cannot be unpacked"),
+        ("a.jsonl.gz", gzip.compress(b'{"name": "x"}')[:-9], r"a.jsonl.gz cannot be unpacked"),
+        ("a.jsonl.gz", gzip.compress(b"[]\n{"), "a.jsonl.gz, line 2 is not JSON"),
+        ("a.jsonl.gz", gzip.compress(b""), None),
     ],
-    ids=["cut", "deep", "bytes", "line", "empty"],
+    ids=["cut", "deep", "bytes", "line", "empty", "unpacked", "torn", "packed", "packed empty"],
 )
 def test_what_cannot_be_read_is_told(
     tmp_path: Path, name: str, content: bytes, told: str | None
@@ -47,8 +52,12 @@ def test_lines_and_a_list_hold_the_same(tmp_path: Path) -> None:
         ("a.json", '[{"name":"x"},{"name":"y"}]'),
         ("a.jsonl", '{"name":"x"}\n{"name":"y"}'),
     ):
-        (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")
-        assert [one.name for one in rows(load(tmp_path / name), Form, name)] == ["x", "y"]
+        content = ("\ufeff" + text).encode()
+        (tmp_path / name).write_bytes(content)
+        packed = f"{name}.gz"
+        (tmp_path / packed).write_bytes(gzip.compress(content))
+        for path in (name, packed):
+            assert [one.name for one in rows(load(tmp_path / path), Form, path)] == ["x", "y"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from benches import first_token, made, row_of, values
-from demur.evaluators.refchecker.checking import SURE
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import claims
 from support.fakes import ScriptedModel, isolated
@@ -103,7 +102,9 @@ def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) 
     made(claims.CLAIMS, path, ScriptedModel(script=knows), sets, options=options)
     found = made(claims.THRESHOLDS, path, None, sets, options={"sets": "fever-symmetric"})
     assert values(found, "0.50") == [100.0, 0.0]
-    assert values(found, f"{SURE:.2f} (what RefChecker does)") == pytest.approx([1100 / 12, 0.0])
+    (shipped,) = [row.name for row in found.rows if row.name.endswith(" (what RefChecker does)")]
+    assert 0.6 < float(shipped.split()[0]) <= 0.95
+    assert values(found, shipped) == pytest.approx([1100 / 12, 0.0])
     assert values(found, "everything passes") == [50.0, 100.0]
     assert values(found, "nothing passes") == [50.0, 0.0]
 

@@ -19,6 +19,7 @@ import typer
 from langchain_core.language_models import BaseChatModel
 
 from demur import RefChecker, __version__, resolve_model
+from demur._resolve import resolve_judge
 from demur.cli import progress
 from demur.cli.calibrate import calibrate
 from demur.cli.compare import compare
@@ -37,7 +38,9 @@ from demur.cli.console import (
 )
 from demur.cli.log import log
 from demur.cli.report import report
+from demur.cli.runs import usable
 from demur.cli.score import score
+from demur.errors import DemurError
 from demur.schema import Evaluation
 from demur.views import terminal
 
@@ -104,7 +107,7 @@ def check(
     model: Annotated[
         str,
         typer.Option(
-            help="The model that checks: local, local:FILE.gguf, openai:NAME or ollama:NAME."
+            help="What checks: small, local, local:FILE.gguf, openai:NAME or ollama:NAME."
         ),
     ] = "local",
     checker: Annotated[
@@ -219,7 +222,7 @@ def pull() -> None:
 @models.command("list")
 def list_files() -> None:
     """List the files of the local models: sizes, hashes, sources, and whether they are here."""
-    from demur.local import EVERY, model_dir
+    from demur.local import EVERY, JUDGE_FILES, find_judge, model_dir
 
     for manifest in EVERY:
         mirror = manifest.mirror.package
@@ -237,6 +240,17 @@ def list_files() -> None:
             f"  here: {path if path.is_file() else 'no; demur models pull fetches it'}",
         ):
             typer.echo(line)
+    for file, what in JUDGE_FILES.items():
+        typer.echo(f"{file}: {what}")
+        try:
+            found = find_judge(file)
+        except DemurError as error:
+            typer.echo(f"  here: no; {error}")
+            continue
+        size = found.path.stat().st_size
+        typer.echo(f"  {size:,} bytes, sha256 {found.sha256}")
+        typer.echo("  source: the package demur-judge")
+        typer.echo(f"  here: {found.path}")
     typer.echo(
         "A mirror is a package that contains the parts of a file. None of its code is run. A file "
         "is used only if its sha256 is the one above, which is that of the official file if there "
@@ -246,9 +260,10 @@ def list_files() -> None:
 
 def _evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Evaluation:
     """Build the evaluator that the options describe, and judge one sample."""
-    chat = _resolve(model)
+    with usable("--model"):
+        judge = resolve_judge(model)
     try:
-        evaluator = RefChecker(chat, **options)
+        evaluator = RefChecker(judge, **options)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(reason(error)) from error
     return evaluator.invoke(sample)

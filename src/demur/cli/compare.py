@@ -14,8 +14,9 @@ import typer
 from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 
-from demur import __version__, resolve_model
+from demur import __version__
 from demur._jsonl import write_whole
+from demur._resolve import resolve_judge
 from demur._text import replace_surrogates
 from demur.cli.console import (
     INTERRUPTED,
@@ -65,6 +66,7 @@ from demur.comparing import (
 )
 from demur.errors import DemurError
 from demur.evaluators import Evaluator
+from demur.local import SmallJudge
 from demur.observe.log import LogError, read_labels
 from demur.report import comparison_page
 from demur.scoring import (
@@ -92,7 +94,7 @@ def compare(
         str | None,
         typer.Option(
             help="The model that detectors ask: local, local:FILE.gguf, openai:NAME or "
-            "ollama:NAME. [default: local]"
+            "ollama:NAME; small: none, and only detectors that need none run. [default: local]"
         ),
     ] = None,
     method: Annotated[
@@ -222,8 +224,8 @@ def compare(
                 )
                 asked = model or "local"
                 with usable("--model"):
-                    chat = resolve_model(asked)
-                evaluators, left_out = _made(labelled, detectors, chat, max_concurrency)
+                    judge = resolve_judge(asked)
+                evaluators, left_out = _made(labelled, detectors, judge, max_concurrency)
                 if method is not None and left_out:
                     name, why = next(iter(left_out.items()))
                     raise typer.BadParameter(f"{name}: {why}", param_hint="--method")
@@ -302,16 +304,19 @@ def _may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
 
 
 def _made(
-    labelled: Labelled, detectors: Iterable[Detector], model: BaseChatModel, at_once: int | None
+    labelled: Labelled,
+    detectors: Iterable[Detector],
+    judge: BaseChatModel | SmallJudge,
+    at_once: int | None,
 ) -> tuple[dict[str, Evaluator], dict[str, str]]:
     """Return the evaluators that data and model allow, and the reason for each that is left out."""
-    policy = policy_of(model, at_once)
+    policy = policy_of(judge, at_once)
     evaluators, left_out = dict[str, Evaluator](), dict[str, str]()
     for one in detectors:
-        why = labelled.lacks(one) or one.fits(model)
+        why = labelled.lacks(one) or one.unfit(judge)
         if why is None:
             try:
-                evaluators[one.name] = one.make(model, name=one.name, call_policy=policy)
+                evaluators[one.name] = one.make(judge, name=one.name, call_policy=policy)
             except (DemurError, ValueError) as error:
                 why = reason(error)
         if why is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from demur import RefChecker, ReverseValidation, resolve_model
+from demur._resolve import resolve_judge
 from demur.cli.runs import policy_of, unknown
 from demur.evaluators import (
     CONFIGURATIONS,
@@ -66,9 +67,9 @@ def _refchecker(options: Options, results: Path) -> Method:
     names = ("checker", "claims", "aggregation", "threshold")
     arguments = {name: options[name] for name in names if name in options}
     model = options.get("model", "local")
-    chat = resolve_model(model)
+    judge = resolve_judge(model)
     evaluator = RefChecker(
-        chat, **arguments, call_policy=policy_of(chat, options.get("max_concurrency"))
+        judge, **arguments, call_policy=policy_of(judge, options.get("max_concurrency"))
     )
     named = {name: getattr(evaluator, name) for name in names}
     settings = {"model": model, **named, "threshold": _plain(evaluator.threshold)}

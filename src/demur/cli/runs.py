@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 import typer
-from langchain_core.language_models import BaseChatModel
 
 from demur.cli import figures
 from demur.cli.console import errors, reason
@@ -61,7 +60,7 @@ def read_prices(price_in: float | None, price_out: float | None) -> Prices | Non
     return price_in, price_out
 
 
-def policy_of(model: BaseChatModel, at_once: int | None) -> CallPolicy | None:
+def policy_of(model: object, at_once: int | None) -> CallPolicy | None:
     """Return the model's own policy with `at_once` calls at a time; None if no number is given."""
     return None if at_once is None else replace(policy_for(model, None), max_concurrency=at_once)
 

@@ -111,7 +111,10 @@ def score(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help=f"refchecker, reverse-validation: the judge, {_MODEL}. [default: local]"),
+        typer.Option(
+            help=f"refchecker, reverse-validation: the judge, {_MODEL}; for refchecker also "
+            "small. [default: local]"
+        ),
     ] = None,
     validator: Annotated[
         str | None,

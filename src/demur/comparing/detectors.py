@@ -24,6 +24,7 @@ from demur.evaluators import (
     SelfContradiction,
     ZeroShot,
 )
+from demur.local import SMALL, SmallJudge
 from demur.runtime import is_local
 from demur.schema import Sample
 
@@ -91,7 +92,17 @@ class Detector:
     needs: Needs = _nothing
     """A function that says what a sample lacks for the detector, or None if it lacks nothing."""
     fits: Callable[[BaseChatModel], str | None] = _any_model
-    """A function that says why a model cannot serve the detector, or None if it can."""
+    """A function that says why a chat model cannot serve the detector, or None if it can."""
+    asks: bool = True
+    """Whether the detector needs a chat model."""
+
+    def unfit(self, judge: BaseChatModel | SmallJudge) -> str | None:
+        """Return why a judge cannot serve the detector, or None if it can."""
+        if not self.asks:
+            return None
+        if isinstance(judge, SmallJudge):
+            return f"it needs a chat model, and {SMALL!r} is none"
+        return self.fits(judge)
 
     @property
     def expensive(self) -> bool:
@@ -141,7 +152,7 @@ _CHECKERS = {
 
 def _floor(measure: Any, what: str, needs: Needs = _nothing) -> Detector:
     make = _without_model(Floor, measure)
-    return Detector(f"floor-{measure}", f"no detector: {what}", 0, make, needs)
+    return Detector(f"floor-{measure}", f"no detector: {what}", 0, make, needs, asks=False)
 
 
 def _self_check(method: Any, what: str, calls: int | None = 5) -> Detector:
@@ -154,7 +165,17 @@ _EVERY = (
     _floor("shortest", "the shorter, the better"),
     _floor("question", "the share of words that the question has", _question),
     _floor("contexts", "the share of words that the contexts have", _sources),
-    Detector("all-false", "no detector: rejects every answer", 0, _without_model(AllFalse)),
+    Detector(
+        "all-false", "no detector: rejects every answer", 0, _without_model(AllFalse), asks=False
+    ),
+    Detector(
+        "refchecker-small",
+        "RefChecker: sentences, checked by demur's small judge, without the model",
+        0,
+        _without_model(RefChecker, SMALL),
+        _sources,
+        asks=False,
+    ),
     *_refcheckers("nli", 0),
     Detector("zero-shot", "ZeroShot: the model is asked outright", 1, ZeroShot),
     Detector(

@@ -1,4 +1,4 @@
-"""Run the embedded models: a chat model on llama.cpp, and sentence embeddings on ONNX Runtime.
+"""Run the embedded models: a chat model on llama.cpp, a judge and embeddings on ONNX Runtime.
 
 This room promises to the others:
 
@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from demur.local.embeddings import MiniLM
 from demur.local.fetching import pull
+from demur.local.judges import JUDGE_FILES as JUDGE_FILES
+from demur.local.judges import SMALL as SMALL
+from demur.local.judges import SmallJudge as SmallJudge
+from demur.local.judges import find_judge as find_judge
 from demur.local.kept import load_measured as load_measured
 from demur.local.kept import save_measured as save_measured
 from demur.local.weights import EVERY as EVERY

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +11,12 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur._forks import end_abruptly, in_child, leave, lock
 from demur._text import replace_surrogates
-from demur.errors import LocalModelError, MissingExtraError
+from demur.local.sessions import loaded, packages
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
 _LONGEST = 256
 """The most tokens of a text that the model reads, as its authors set it."""
-
-_lock = lock()
-_sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
-"""The loaded tokenizers and models, by their files."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +43,12 @@ class MiniLM(Embeddings):
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
-        _packages()
+        packages("chroma", "computing sentence embeddings")
         _files()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vector of each text, in order."""
-        tokenizer, session = _loaded(*_files())
+        tokenizer, session = loaded(*_files(), _LONGEST)
         encodings = tokenizer.encode_batch([replace_surrogates(text) for text in texts])
         # Texts of similar length are computed together, so that little time is lost on padding.
         order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
@@ -91,56 +85,3 @@ def mean_direction(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDAr
 
 def _files() -> tuple[Path, Path]:
     return find_fetched(MINILM_TOKENIZER), find_fetched(MINILM)
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        import onnxruntime
-        import tokenizers
-    except ImportError as error:
-        raise MissingExtraError(
-            error.name or "onnxruntime", "chroma", "computing sentence embeddings"
-        ) from error
-    return tokenizers, onnxruntime
-
-
-def _loaded(tokenizer: Path, weights: Path) -> tuple[Any, Any]:
-    with _lock:  # otherwise several threads would load them at first
-        if (tokenizer, weights) not in _sessions:
-            _sessions[tokenizer, weights] = _load(tokenizer, weights)
-        return _sessions[tokenizer, weights]
-
-
-def _forked() -> None:
-    """Forget the parent's sessions, so that this process loads its own.
-
-    They would wait for threads that are missing here, even when they are destroyed.
-    """
-    leave(dict(_sessions))
-    _sessions.clear()
-    if "onnxruntime" in sys.modules:
-        end_abruptly()
-
-
-in_child(_forked)
-
-
-def _load(tokenizer_file: Path, weights: Path) -> tuple[Any, Any]:
-    tokenizers, onnxruntime = _packages()
-    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
-    # These override the settings in the file: 128 tokens, with every text padded to that length.
-    tokenizer.enable_truncation(_LONGEST)
-    tokenizer.no_padding()
-    options = onnxruntime.SessionOptions()
-    # Threads that spin while they wait take the cores from the language model.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        session = onnxruntime.InferenceSession(
-            str(weights), options, providers=["CPUExecutionProvider"]
-        )
-    except Exception as error:  # the library's exceptions have no base class in common
-        raise LocalModelError(
-            f"ONNX Runtime could not load {weights}: {error}. A newer one may: "
-            "pip install --upgrade onnxruntime"
-        ) from error
-    return tokenizer, session

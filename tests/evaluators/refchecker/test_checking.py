@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import PrivateAttr
 
-from demur.evaluators.refchecker.checking import Findings, joint, logprobs, per_claim
+from demur.evaluators.refchecker.checking import Checker, Findings, joint, logprobs, per_claim
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.prompts import JOINT, LOGPROBS, PER_CLAIM
 from demur.evaluators.refchecker.references import pack, passages
@@ -38,9 +38,14 @@ def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
     return ScriptedModel(script=script)
 
 
-def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
+def findings(checker: Checker, claims: Sequence[str]) -> Findings:
     asked = [AskedClaim(claim, claim) for claim in claims]
-    return drive(logprobs(chat, LOGPROBS, CALIBRATION)(asked, WINDOWS, None), {}, None)[0]
+    (found,) = drive(checker([(asked, WINDOWS)], None), {}, None)[0]
+    return found
+
+
+def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
+    return findings(logprobs(chat, LOGPROBS, CALIBRATION, 0.85), claims)
 
 
 EVEN = {E: 1 / 3, N: 1 / 3, C: 1 / 3}
@@ -131,7 +136,6 @@ def test_a_lone_claim_without_a_label_is_asked_for_once_more(
 ) -> None:
     chat = ScriptedModel(script=lambda stage, messages: replies[len(chat.requests) - 1])
     prompt = JOINT if checker is joint else PER_CLAIM
-    asked = [AskedClaim("claim", "claim")]
-    ((found,),) = drive(checker(chat, prompt)(asked, WINDOWS, None), {}, None)[0]
+    ((found,),) = findings(checker(chat, prompt), ["claim"])
     assert found.label is label
     assert len(chat.requests) == requests

@@ -1,10 +1,12 @@
-"""Read rows from JSON, JSON-lines and CSV files, and check their form."""
+"""Read rows from JSON, JSON-lines and CSV files, also packed ones, and check their form."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import zlib
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -14,13 +16,19 @@ _Form = TypeVar("_Form", bound=BaseModel)
 
 
 def text(path: Path) -> str:
-    """Return the content of a text file.
+    """Return the content of a text file, unpacked if the file's name ends in .gz.
 
     Raises:
-        ValueError: The file cannot be read, or is not UTF-8. The message names the file.
+        ValueError: The file cannot be read or unpacked, or is not UTF-8. The message names the
+            file.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be unpacked: {error}") from error
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -28,12 +36,13 @@ def text(path: Path) -> str:
 
 
 def load(path: Path) -> Any:
-    """Return the value in a JSON file, or the list of lines of a file whose name ends in .jsonl.
+    """Return the value in a JSON file, or the list of lines of a .jsonl or .jsonl.gz file.
 
     Raises:
         ValueError: The file cannot be read, or is not JSON. The message names the file.
     """
-    return load_lines(path) if path.suffix == ".jsonl" else _parsed(text(path), str(path))
+    of_lines = path.name.endswith((".jsonl", ".jsonl.gz"))
+    return load_lines(path) if of_lines else _parsed(text(path), str(path))
 
 
 def load_lines(path: Path) -> list[Any]:

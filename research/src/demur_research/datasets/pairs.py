@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from demur_research.datasets.rows import LabelledRow, Reading
@@ -38,15 +38,19 @@ def renamed(values: Any, names: Mapping[str, str]) -> Any:
     return {**other, **values}
 
 
-def each_once(found: Iterable[LabelledRow]) -> Reading:
+def each_once(
+    found: Iterable[LabelledRow], part: Callable[[LabelledRow], object] = lambda row: None
+) -> Reading:
     """Keep one row of each claim with its texts, and count the others by the names in `FILTERS`.
 
     Args:
         found: Rows with one answer each.
+        part: A function from a row to the part of the data set that it is of. A claim may be in
+            several parts.
     """
     alike: dict[tuple[object, ...], list[LabelledRow]] = defaultdict(list)
     for row in found:
-        alike[row.question, row.answers[0].text, row.contexts].append(row)
+        alike[part(row), row.question, row.answers[0].text, row.contexts].append(row)
     kept: list[LabelledRow] = []
     left_out: Counter[str] = Counter()
     for rows in alike.values():

@@ -8,6 +8,7 @@ from demur_research.bench import NotRun, Table
 from demur_research.tables import (
     claims,
     injection,
+    judges,
     quantities,
     quotes,
     refchecker,
@@ -24,6 +25,7 @@ TABLES: Mapping[str, Table] = {
         reverse_validation.TABLES,
         refchecker.TABLES,
         claims.TABLES,
+        judges.TABLES,
         unchecked.TABLES,
         injection.TABLES,
         windows.TABLES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
@@ -27,10 +27,32 @@ class GivenClaims(RefChecker):
         claims = sample.metadata.get("claims") or [Claim(text=sample.answer)]
         return ExtractedClaims(sample, tuple(claims))
 
+    @property
+    def least(self) -> float | None:
+        """Return the probability of Entailment from which a claim counts as supported.
+
+        It is None if a claim gets its most likely label, or the checker gives no probabilities.
+        """
+        return self._least
+
 
 def checker(name: str, model: BaseChatModel) -> Evaluator:
     """Return the evaluator of a name: one of `CHECKERS`, or `WHOLE`."""
     return RefChecker(model) if name == WHOLE else GivenClaims(model=model, checker=name)
+
+
+def limits(shipped: float | None, others: Iterable[float]) -> dict[str, float]:
+    """Return limits in their order, by the names of their rows.
+
+    Args:
+        shipped: The limit that RefChecker has, which its row says; None if it has no limit.
+        others: The limits to compare with it.
+    """
+    every = {*others} if shipped is None else {*others, shipped}
+    return {
+        f"{least:.2f}{' (what RefChecker does)' if least == shipped else ''}": least
+        for least in sorted(every)
+    }
 
 
 def sample(

@@ -14,11 +14,19 @@ import numpy as np
 
 from demur import Evaluation
 from demur._text import words
-from demur.evaluators.refchecker.checking import SURE
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import auroc, drawn, figure, share
-from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score
+from demur_research.tables.checkers import (
+    CHECKERS,
+    FLOORS,
+    WHOLE,
+    GivenClaims,
+    checker,
+    limits,
+    sample,
+    score,
+)
 from demur_research.texts.answers import let_through
 
 SETS = (
@@ -212,10 +220,11 @@ CLAIMS = Table(
 
 # --- From which probability on a claim is supported -----------------------------------------------
 
-_LEAST = (0.5, 0.75, SURE, 0.9, 0.95)
+_LEAST = (0.5, 0.75, 0.9, 0.95)
 
 
 def _thresholds(bench: Bench) -> Result:
+    shipped = GivenClaims(model=bench.model, checker="logprobs").least
     names = bench.names("sets", SETS, SETS[:3])
     asked: list[Done[Evaluation]] = []
     found: list[list[Judged]] = []
@@ -234,13 +243,13 @@ def _thresholds(bench: Bench) -> Result:
     items, scores = sum(map(len, found)), sum(map(len, scored))
     rows = [
         Row(
-            f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}",
+            name,
             figures_of([[(claim, score >= least) for claim, score in of] for of in scored]),
             items=scores,
             undetermined=items - scores,
             spent=mean_cost(asked),
         )
-        for least in _LEAST
+        for name, least in limits(shipped, _LEAST).items()
     ]
     for name, always in (("everything passes", True), ("nothing passes", False)):
         passed = [[(one.claim, always) for one in of_set] for of_set in found]
@@ -250,7 +259,7 @@ def _thresholds(bench: Bench) -> Result:
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
         tuple(rows),
         (
-            f"{SURE} was chosen on other claims of the first three sets. Expect less of it on "
+            f"{shipped} was chosen on other claims of the first three sets. Expect less of it on "
             "others.",
             "The calls are those that `claims` makes for the checker logprobs. The thresholds "
             "share them, and each shows their cost.",

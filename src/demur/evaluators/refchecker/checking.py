@@ -1,7 +1,7 @@
 """Label each claim against each window of the references (RefChecker, section 3.2).
 
-This is the second stage. The four checkers have the same shape: they take claims and windows, and
-return one `WindowFinding` for each window and claim.
+This is the second stage. The checkers have the same shape: they take groups of claims and windows,
+and return one `WindowFinding` for each window and claim of a group.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -28,17 +29,23 @@ from demur.prompting import (
     probabilities,
     without_echo,
 )
-from demur.runtime import ChatCall, LocalCall, Outcome, PerModel, Reply, Steps, ask, ask_all
+from demur.runtime import (
+    ChatCall,
+    LocalCall,
+    Outcome,
+    PerModel,
+    Reply,
+    Steps,
+    ask_all,
+    side_by_side,
+)
 from demur.schema import ClaimLabel
-from demur.similarity import NLI
+
+T = TypeVar("T")
 
 # With more claims in one request, or longer ones, models begin to skip claims.
 _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
-# The lowest probability with which a claim counts as supported. To let a wrong claim pass is the
-# worse mistake, and a label with a probability of 0.5 is wrong half of the time. docs/results.md
-# has the figures.
-SURE = 0.85
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,37 @@ class WindowFinding:
 
 Findings = Sequence[Sequence[WindowFinding]]
 """The findings by window, then by claim."""
-Checker = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
-"""A function from claims, windows and the question to findings."""
+Group = tuple[Sequence[AskedClaim], Sequence[Window]]
+"""Claims, and the windows that each of them is checked against."""
+Checker = Callable[[Sequence[Group], str | None], Steps[list[Findings]]]
+"""A function from groups and the question to the findings of each group."""
+_OfGroup = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
+
+
+def _side_by_side(check: _OfGroup) -> Checker:
+    """Return the checker of several groups that checks each group by itself."""
+
+    def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
+        return side_by_side([check(claims, windows, question) for claims, windows in groups])
+
+    return check_all
+
+
+class Classifier(Protocol):
+    """Describe a judge of pairs in this process: the small judge, or a cross-encoder for NLI."""
+
+    @property
+    def batch_size(self) -> int:
+        """Return the number of pairs that are judged in one call, which cannot be interrupted."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return what identifies the judge."""
+
+    def predict(
+        self, pairs: Sequence[tuple[str, str]], /
+    ) -> Sequence[Mapping[ClaimLabel, float] | str]:
+        """Return each label's probability for each (reference, claim), or why there is none."""
 
 
 def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
@@ -95,7 +131,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
             requests, need_numbers = again, True
         return findings
 
-    return check
+    return _side_by_side(check)
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
@@ -124,20 +160,21 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
             asked = unread
         return _by_window(findings, len(claims))
 
-    return check
+    return _side_by_side(check)
 
 
 _kept_biases: PerModel[Mapping[ClaimLabel, float]] = PerModel()
 
 
-def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> Checker:
+def logprobs(
+    model: BaseChatModel, prompt: Prompt, calibration: Calibration, supported_from: float | None
+) -> Checker:
     """Check each claim in each window by itself, by the log-probabilities of the first token.
 
     The label's bias is subtracted from its log-probability. The bias is the mean log-probability
     over fixed claims for which no label is more likely than another. It is measured once for each
     model and prompt and kept in this process. For the local model, whose weights are identified by
-    a hash, later processes use it too. A claim is supported if Entailment has a probability of 0.85
-    or more. Otherwise it gets the more likely of the other labels.
+    a hash, later processes use it too.
     """
     options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
     kept_under = (prompt, calibration)
@@ -161,10 +198,11 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
                 return [[unmeasured] * len(claims) for _ in windows]
             bias = _kept_biases.setdefault(model, kept_under, lambda: measured)
             save_measured(model, kept_under, {str(label): value for label, value in bias.items()})
-        findings = [_logprob_finding(outcome, bias) for outcome in outcomes[len(fixed) :]]
+        judged = outcomes[len(fixed) :]
+        findings = [_logprob_finding(outcome, bias, supported_from) for outcome in judged]
         return _by_window(findings, len(claims))
 
-    return check
+    return _side_by_side(check)
 
 
 def unmeasured_bias(
@@ -193,24 +231,53 @@ def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, floa
     return known
 
 
-def nli(scorer: NLI) -> Checker:
-    """Check all pairs of window and claim at once with a cross-encoder."""
+def classified(judge: Classifier, supported_from: float | None) -> Checker:
+    """Check the pairs of window and claim of all groups with a classifier in this process."""
 
-    def check(
-        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
-    ) -> Steps[Findings]:
-        pairs = [(window_text(window), claim.alone) for window in windows for claim in claims]
-        call = LocalCall(partial(scorer.predict, pairs), "checking")
-        try:
-            predicted = yield from ask(call, "the NLI model failed")
-        except UndeterminedError as error:
-            return [[WindowFinding(error=str(error))] * len(claims) for _ in windows]
-        findings = [
-            WindowFinding(max(shares, key=shares.__getitem__), shares) for shares in predicted
+    def check(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
+        pairs = [
+            (window_text(window), claim.alone)
+            for claims, windows in groups
+            for window in windows
+            for claim in claims
         ]
-        return _by_window(findings, len(claims))
+        # Pairs of similar length are together, so that a cross-encoder pads little.
+        different = sorted(dict.fromkeys(pairs), key=lambda pair: sum(map(len, pair)))
+        parts = _parts(different, judge.batch_size)
+        calls = [LocalCall(partial(judge.predict, part), "checking") for part in parts]
+        outcomes = yield from ask_all(calls)
+        found: dict[tuple[str, str], WindowFinding] = {}
+        for part, outcome in zip(parts, outcomes, strict=True):
+            failed = f"the checker failed: {outcome.error}"
+            read = outcome.value if outcome.error is None else [failed] * len(part)
+            found |= zip(part, (_read(one, supported_from) for one in read), strict=True)
+        findings = iter([found[pair] for pair in pairs])
+        return [[[next(findings) for _ in claims] for _ in windows] for claims, windows in groups]
 
     return check
+
+
+def _read(judged: Mapping[ClaimLabel, float] | str, supported_from: float | None) -> WindowFinding:
+    if isinstance(judged, str):
+        return WindowFinding(error=judged)
+    return WindowFinding(label_of(judged, supported_from), judged)
+
+
+def label_of(shares: Mapping[ClaimLabel, float], supported_from: float | None) -> ClaimLabel:
+    """Return the label that the probabilities of the labels give a claim.
+
+    Args:
+        shares: The probability of each label.
+        supported_from: The probability of Entailment from which the claim is supported. Below it,
+            the claim gets the more likely of the other labels. None: the claim gets the most likely
+            label.
+    """
+    if supported_from is None:
+        return max(shares, key=shares.__getitem__)
+    if shares[ClaimLabel.ENTAILMENT] >= supported_from:
+        return ClaimLabel.ENTAILMENT
+    others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
+    return max(others, key=shares.__getitem__)
 
 
 def estimate(
@@ -285,8 +352,8 @@ def _groups(claims: Sequence[AskedClaim]) -> list[list[int]]:
     return groups
 
 
-def _parts(numbers: Sequence[int], size: int) -> list[list[int]]:
-    return [list(numbers[at : at + size]) for at in range(0, len(numbers), size)]
+def _parts(items: Sequence[T], size: int) -> list[list[T]]:
+    return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 
 def _joint_findings(
@@ -321,13 +388,12 @@ def _logprobs(outcome: Outcome[Reply]) -> Mapping[ClaimLabel, float]:
     return label_logprobs(reply.first_token)
 
 
-def _logprob_finding(outcome: Outcome[Reply], bias: Mapping[ClaimLabel, float]) -> WindowFinding:
+def _logprob_finding(
+    outcome: Outcome[Reply], bias: Mapping[ClaimLabel, float], supported_from: float | None
+) -> WindowFinding:
     try:
         measured = _logprobs(outcome)
     except UndeterminedError as error:
         return WindowFinding(error=str(error))
     shares = probabilities({label: value - bias[label] for label, value in measured.items()})
-    if shares[ClaimLabel.ENTAILMENT] >= SURE:
-        return WindowFinding(ClaimLabel.ENTAILMENT, shares)
-    others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
-    return WindowFinding(max(others, key=shares.__getitem__), shares)
+    return WindowFinding(label_of(shares, supported_from), shares)

@@ -18,12 +18,12 @@ from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._marks import without_sources
 from demur._once_a_minute import warn
-from demur._resolve import resolve_model
+from demur._resolve import resolve_judge
 from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
-from demur.evaluators.refchecker.checking import Checker
+from demur.evaluators.refchecker.checking import Checker, Classifier
 from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
@@ -33,6 +33,7 @@ from demur.evaluators.refchecker.judging import (
     judged,
     with_quantities,
 )
+from demur.evaluators.refchecker.localization import quoted
 from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.remembering import (
@@ -50,6 +51,7 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
+from demur.local import SMALL, SmallJudge
 from demur.prompting import Prompt
 from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
@@ -64,11 +66,15 @@ _log = logging.getLogger(__name__)
 _MODES = ("auto", "joint", "per_claim", "logprobs")
 # The size of a window, in tokens. A local model reads slowly and loses track of long texts; a
 # cross-encoder takes 512 tokens, the claim included.
-_WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320}
+_WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320, SMALL: 320}
 # The number of windows of long references that a claim is checked against. Each further window
 # finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
 # supported. A cross-encoder reads one passage at a time, and cheaply.
-_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "nli": 4}
+_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "nli": 4, SMALL: 8}
+# The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
+# the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
+# likely label.
+SUPPORTED_FROM: dict[str, float | None] = {"logprobs": 0.85, "nli": None, SMALL: 0.2}
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
 
@@ -103,7 +109,9 @@ class RefChecker(ClaimEvaluator):
         >>> checker.invoke({"question": q, "answer": a, "contexts": ["..."]}).passed
 
     Args:
-        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
+        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`). Or
+            "small": demur's own judge of 53 MB, a cross-encoder that runs in this process without
+            any language model. It judges sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
             but labelled by log-probabilities, which makes small local models usable. "auto":
@@ -114,6 +122,10 @@ class RefChecker(ClaimEvaluator):
             short statements that can be understood alone. A model writes triplets and statements,
             and a sentence that it leaves out becomes a claim as it stands. "auto": "sentences" for
             the local model, else "triplets".
+        supported_from: The probability of Entailment from which a claim counts as supported, in
+            (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
+            give probabilities use it. None: 0.2 for "small" and 0.85 for "logprobs"; a
+            cross-encoder for NLI gives its most likely label.
         aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
             claim has it, else Neutral if any claim has it, else Entailment. "major": the most
             frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
@@ -141,14 +153,15 @@ class RefChecker(ClaimEvaluator):
     Raises:
         ValueError: An argument is out of its range or names no known mode or model. Or a
             `Threshold` was chosen from other scores, or was given with another aggregation than
-            "soft".
+            "soft". Or `supported_from` was given with a checker that gives no probabilities.
         TypeError: `model` is not a chat model, or `checker` is not a cross-encoder.
         DemurError: The model or the cross-encoder is not available.
     """
 
-    model: str | BaseChatModel
+    model: str | BaseChatModel | SmallJudge
     checker: Any = "auto"
     claims: Literal["auto", "sentences"] | ClaimForm = "auto"
+    supported_from: float | None = Field(default=None, gt=0, le=1)
     aggregation: Aggregation = "strict"
     threshold: ShareThreshold | None = _SOFT_THRESHOLD
     retriever: Runnable[str, Any] | None = None
@@ -156,17 +169,18 @@ class RefChecker(ClaimEvaluator):
     window_tokens: int | None = Field(default=None, ge=50)
     max_windows: int | None = Field(default=None, ge=1)
 
-    _chat: BaseChatModel = PrivateAttr()
+    _judge: BaseChatModel | SmallJudge = PrivateAttr()
     _mode: str = PrivateAttr()
     _form: Literal["sentences"] | ClaimForm = PrivateAttr()
-    _nli: NLI | None = PrivateAttr(default=None)
+    _classifier: Classifier | None = PrivateAttr(default=None)
 
     def __init__(
         self,
-        model: str | BaseChatModel,
+        model: str | BaseChatModel | SmallJudge,
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences"] | ClaimForm = "auto",
+        supported_from: float | None = None,
         aggregation: Aggregation = "strict",
         threshold: ThresholdOrFile | None = _SOFT_THRESHOLD,
         retriever: Runnable[str, Any] | None = None,
@@ -207,19 +221,48 @@ class RefChecker(ClaimEvaluator):
     def model_post_init(self, context: Any, /) -> None:
         """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
-        self._chat = resolve_model(self.model)
-        if not isinstance(self.checker, str):
-            self._mode, self._nli = "nli", NLI(self.checker)
-        elif self.checker in _MODES:
-            auto = "logprobs" if is_local(self._chat) else "joint"
-            self._mode = auto if self.checker == "auto" else self.checker
+        self._judge = judge = resolve_judge(self.model)
+        if isinstance(judge, SmallJudge):
+            self._refuse_with_small()
+            self._mode, self._classifier = SMALL, judge
+        elif not isinstance(self.checker, str):
+            self._mode, self._classifier = "nli", NLI(self.checker)
+        elif self.checker not in _MODES:
+            self._mode, self._classifier = "nli", load_nli(self.checker)
+        elif self.checker == "auto":
+            self._mode = "logprobs" if is_local(judge) else "joint"
         else:
-            self._mode, self._nli = "nli", load_nli(self.checker)
+            self._mode = self.checker
+        if self.supported_from is not None and self._mode not in SUPPORTED_FROM:
+            raise ValueError(
+                f"supported_from has no effect with the checker {self._mode!r}, which gives no "
+                "probabilities: leave it out, or choose checker='logprobs' or the model 'small'"
+            )
         self._form = self._auto_form() if self.claims == "auto" else self.claims
         self._take(self.threshold)
 
     def _auto_form(self) -> Literal["sentences", "triplets"]:
-        return "sentences" if is_local(self._chat) else "triplets"
+        small = isinstance(self._judge, SmallJudge) or is_local(self._judge)
+        return "sentences" if small else "triplets"
+
+    @property
+    def _chat(self) -> BaseChatModel:
+        """Return the chat model, which there is unless the judge is the small one."""
+        assert not isinstance(self._judge, SmallJudge)
+        return self._judge
+
+    def _refuse_with_small(self) -> None:
+        """Refuse what needs a chat model beside the small judge."""
+        if self.claims not in ("auto", "sentences"):
+            raise ValueError(
+                f"claims={self.claims!r} needs a chat model that writes them, and {SMALL!r} only "
+                "judges: choose claims='sentences', or another model"
+            )
+        if self.checker != "auto":
+            raise ValueError(
+                f"{SMALL!r} checks the claims itself: leave out checker={self.checker!r}, or "
+                "choose another model"
+            )
 
     def _take(self, threshold: float | Threshold | None) -> None:
         """Refuse a `Threshold` that would have no effect here, or that is bound to other scores."""
@@ -247,14 +290,16 @@ class RefChecker(ClaimEvaluator):
         """
         further: dict[str, object] = {}
         checker = self._mode
-        if self._nli is not None:
-            checker = f"nli {self._nli.fingerprint}"
+        if self._classifier is not None:
+            checker = f"{self._mode} {self._classifier.fingerprint}"
         elif self._mode == "logprobs":
-            checker = f"logprobs, supported from {checking.SURE}"
             further = {"calibration": CALIBRATION}
+        if (least := self._least) is not None:
+            checker = f"{checker}, supported from {least}"
+        judge = self._judge
         return {
             "evaluator": type(self).__qualname__,
-            "model": model_fingerprint(self._chat),
+            "model": SMALL if isinstance(judge, SmallJudge) else model_fingerprint(judge),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
@@ -338,9 +383,17 @@ class RefChecker(ClaimEvaluator):
             sample,
             self._window_size,
             self._most_windows,
-            lone=self._nli is not None,
+            lone=self._classifier is not None,
         )
-        recalled = recall(identity, different, chosen.windows, sample.question)
+        windows = chosen.windows
+        if self._mode == SMALL:
+            # Read by themselves, too, the sentences that a claim would be quoted with decide more
+            # often rightly (docs/results.md).
+            windows = [
+                (*of_claim, *filter(None, [quoted(claim.alone, of_claim)]))
+                for claim, of_claim in zip(different, windows, strict=True)
+            ]
+        recalled = recall(identity, different, windows, sample.question)
         details: dict[str, Any] = {
             "checker": self._mode,
             **self._read(chosen),
@@ -349,9 +402,9 @@ class RefChecker(ClaimEvaluator):
         }
         with undetermined_with(details):
             findings = yield from check_lacking(
-                check, identity, different, chosen.windows, sample.question, recalled
+                check, identity, different, windows, sample.question, recalled
             )
-        read = dict(zip(different, zip(chosen.windows, findings, strict=True), strict=True))
+        read = dict(zip(different, zip(windows, findings, strict=True), strict=True))
         labelled = judged(claims, [read[text] for text in shown])
         annotated = [
             with_quantities(claim, sample.answer, read[text][0])
@@ -388,7 +441,7 @@ class RefChecker(ClaimEvaluator):
     ) -> dict[str, int]:
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
-        if recalled.lacking and self._nli is None:
+        if recalled.lacking and self._classifier is None:
             prompt: Prompt = getattr(self.prompts, self._mode)
             asked = [(apart(claims, at), windows) for at, windows in recalled.lacking.items()]
             calls, tokens = checking.estimate(prompt, asked, question, self._mode == "joint")
@@ -406,18 +459,24 @@ class RefChecker(ClaimEvaluator):
     def _most_windows(self) -> int:
         return self.max_windows or _MAX_WINDOWS[self._mode]
 
+    @property
+    def _least(self) -> float | None:
+        """Return the probability from which a claim is supported; None: the most likely label."""
+        return self.supported_from or SUPPORTED_FROM.get(self._mode)
+
     def _check(self) -> tuple[Checker, Hashable]:
         """Return the checker, and a key for what its findings depend on."""
+        if self._classifier is not None:
+            check = checking.classified(self._classifier, self._least)
+            return check, (Same(self._classifier), self._least)
         chat, prompts = self._chat, self.prompts
-        if self._nli is not None:
-            return checking.nli(self._nli), Same(self._nli)
         if self._mode == "joint":
             return checking.joint(chat, prompts.joint), ("joint", Same(chat), prompts.joint)
         if self._mode == "per_claim":
-            identity = "per_claim", Same(chat), prompts.per_claim
-            return checking.per_claim(chat, prompts.per_claim), identity
-        identity = "logprobs", Same(chat), prompts.logprobs
-        return checking.logprobs(chat, prompts.logprobs, CALIBRATION), identity
+            check = checking.per_claim(chat, prompts.per_claim)
+            return check, ("per_claim", Same(chat), prompts.per_claim)
+        check = checking.logprobs(chat, prompts.logprobs, CALIBRATION, self._least)
+        return check, ("logprobs", Same(chat), prompts.logprobs, self._least)
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)

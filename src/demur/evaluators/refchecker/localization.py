@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from demur._text import sentences, word_set, words
 from demur.evaluators.refchecker.assertion import content_words
-from demur.evaluators.refchecker.references import Passage
+from demur.evaluators.refchecker.references import Passage, Window
 from demur.schema import ClaimLabel, Evidence, Span
 
 # A word in more sentences than this is ignored, unless all words are that common.
@@ -94,10 +94,28 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evi
     Returns:
         The sentences as evidence; empty if no sentence shares a word with the claim.
     """
+    return tuple(_quote(sentence, label) for sentence in _deciding(claim, references))
+
+
+def quoted(claim: str, windows: Iterable[Window]) -> Window:
+    """Return the sentences of the windows that decide about `claim` as one window, in their order.
+
+    Returns:
+        The sentences that `find_evidence` finds; empty if no sentence shares a word with the claim.
+    """
+    read = index(dict.fromkeys(passage for window in windows for passage in window))
+    chosen = sorted(
+        (Passage(one.context, one.start, one.text) for one in _deciding(claim, read)),
+        key=lambda passage: (passage.context is None, passage.context, passage.start),
+    )
+    return tuple(chosen)
+
+
+def _deciding(claim: str, references: Index) -> list[Sentence]:
     telling = content_words(claim)
     holding = _holding(word_set(claim), references)
     if not holding:
-        return ()
+        return []
     weights = _weights(holding, telling, references)
     for at, sentence in enumerate(references.sentences):
         if weights[at] and sentence.text.isascii() and " " not in sentence.text:
@@ -111,7 +129,7 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evi
         if not further:
             break
         chosen.append(min(further, key=lambda at: (-weights[at], at)))
-    return tuple(_quote(references.sentences[at], label) for at in chosen)
+    return [references.sentences[at] for at in chosen]
 
 
 def _quote(sentence: Sentence, label: ClaimLabel) -> Evidence:

@@ -23,7 +23,7 @@ from demur.evaluators.refchecker.references import (
     passages,
     window_text,
 )
-from demur.runtime import Steps, current_scope, side_by_side
+from demur.runtime import Steps, current_scope
 from demur.schema import ClaimLabel, Sample
 
 # References that fill this many windows are read whole. With two, documents that a second attempt
@@ -213,12 +213,8 @@ def check_lacking(
     Returns:
         For each claim, the finding of each of its windows.
     """
-    new = yield from side_by_side(
-        [
-            check(apart(claims, unknown), lacking, question)
-            for unknown, lacking in recalled.lacking.items()
-        ]
-    )
+    groups = [(apart(claims, unknown), lacking) for unknown, lacking in recalled.lacking.items()]
+    new = yield from check(groups, question)
     for (unknown, lacking), answers in zip(recalled.lacking.items(), new, strict=True):
         for window, answered in zip(lacking, answers, strict=True):
             text = window_text(window)

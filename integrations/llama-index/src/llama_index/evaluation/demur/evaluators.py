@@ -53,8 +53,8 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         >>> evaluator.evaluate_response(query, query_engine.query(query)).passing
 
     Args:
-        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`. None:
-            `Settings.llm`.
+        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`. Or
+            "small": demur's own judge, which needs no model. None: `Settings.llm`.
         retriever: A retriever of LlamaIndex, or a Runnable from a query to documents. It is asked
             for answers without contexts.
 
@@ -72,6 +72,7 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
+        supported_from: float | None = None,
         aggregation: Literal["strict", "major", "soft"] = "strict",
         threshold: float | Threshold | str | Path | None = 0.8,
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
@@ -84,9 +85,10 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         """Make the evaluator; the class describes the arguments."""
         super().__init__(
             RefChecker(
-                as_chat_model(llm),
+                llm if llm == "small" else as_chat_model(llm),
                 checker=checker,
                 claims=claims,
+                supported_from=supported_from,
                 aggregation=aggregation,
                 threshold=threshold,
                 retriever=None if retriever is None else as_retriever(retriever),

@@ -1,0 +1,367 @@
+"""Measure demur's own judges on claims with labels, in each set of a file by itself.
+
+Each claim is given and checked alone, as in `claims`. A claim's probability of Entailment is that
+of the window that supports it most, since one window that reaches the limit lets the claim pass.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from langchain_core.runnables import RunnableConfig
+
+from demur import ClaimLabel
+from demur.local import SMALL, SmallJudge
+from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
+from demur_research.datasets.rows import LabelledRow
+from demur_research.resampling import (
+    Floats,
+    auroc,
+    balanced_accuracy,
+    drawn,
+    figure,
+    pass_rates,
+    share,
+)
+from demur_research.spending import Spent
+from demur_research.tables.checkers import FLOORS, GivenClaims, limits, sample, score
+from demur_research.tables.claims import Claimed, Judged, claims, judged, overlap
+from demur_research.texts.answers import let_through
+
+JUDGES = (SMALL, "local")
+_LIMITS = {SMALL: (0.1, 0.15, 0.2, 0.3, 0.5), "local": (0.2, 0.35, 0.5, 0.65, 0.8)}
+"""The limits that `judges-limits` compares, beside the judge's own."""
+_DATA = "aggrefact"
+_OF_AGGREFACT = "agg_"
+"""The beginning of the names of LLM-AggreFact's sets, in a file that has other sets too."""
+_NO_SET = "no set"
+"""The name of the set of lines that name none."""
+
+Measured: TypeAlias = Sequence[Done[Judged]]
+"""The claims of a set with what a judge says of each, and the cost."""
+Valued: TypeAlias = Sequence[tuple[Claimed, float]]
+"""Claims, each with a number, or with whether it passes."""
+Statistic = Callable[[Sequence[float], Sequence[bool], Floats | None], Floats]
+"""A function from claims' numbers, whether they are supported, and draws, to a number a draw."""
+
+
+# --- The claims, and what a judge says of them ----------------------------------------------------
+
+
+def by_set(rows: Iterable[LabelledRow]) -> dict[str, list[Claimed]]:
+    """Return the claims of each set, by the sets' names in their order."""
+    found: dict[str, list[LabelledRow]] = defaultdict(list)
+    for row in rows:
+        found[str(row.metadata.get("dataset", _NO_SET))].append(row)
+    return {name: claims(of) for name, of in found.items()}
+
+
+def choose(every: Sequence[Claimed], limit: int | None, seed: int) -> list[Claimed]:
+    """Return at most `limit` claims in an order that the seed decides; None: all claims.
+
+    The two kinds take turns as long as there are claims of both. A smaller choice is part of a
+    larger one.
+    """
+    ordered = sorted(every, key=lambda one: place(seed, one.key))
+    sides = [[one for one in ordered if one.supported is side] for side in (True, False)]
+    turns = [(turn, one) for side in sides for turn, one in enumerate(side)]
+    return [one for _, one in sorted(turns, key=lambda of: of[0])][:limit]
+
+
+@dataclass(frozen=True)
+class _Remembering(SmallJudge):
+    """Judge a pair once, and remember what was said of it."""
+
+    _known: dict[tuple[str, str], dict[ClaimLabel, float] | str] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
+        lacking = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if lacking:
+            self._known.update(zip(lacking, super().predict(lacking), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+
+class Judge:
+    """Check claims as RefChecker does with a judge, and keep the support of those that fail.
+
+    For a claim that fails, an evaluation has the probabilities of the window that is surest of the
+    failure, and not those of the window that supports the claim most. So the claim is checked once
+    more, with a limit that every window reaches. This asks no model again.
+
+    Raises:
+        ValueError: The recording has no model of this name, or another one.
+        DemurError: The judge is not available.
+    """
+
+    def __init__(self, bench: Bench, name: str) -> None:
+        model = _Remembering() if name == SMALL else bench.model_of(name)
+        self._own = GivenClaims(model=model)
+        self._support = GivenClaims(model=model, supported_from=sys.float_info.min)
+
+    @property
+    def least(self) -> float | None:
+        """Return the probability of Entailment from which RefChecker takes a claim as supported."""
+        return self._own.least
+
+    def __call__(self, claim: Claimed, config: RunnableConfig) -> Judged:
+        """Judge a claim. A claim that is undetermined has no score, and neither passes nor fails.
+
+        Args:
+            claim: The claim.
+            config: The config that counts the calls.
+        """
+        asked = sample(claim.alone, claim.contexts)
+        found = self._own.invoke(asked, config)
+        if found.undetermined:
+            return Judged(claim, None, None)
+        # Without the config: each call was counted above.
+        support = score(self._support.invoke(asked))
+        return Judged(claim, support, None if support is None else let_through(found))
+
+
+def _floors(of: Sequence[Claimed]) -> dict[str, Measured]:
+    """Return what the trivial rules say, which ask no model."""
+    rules = {"overlap with the reference": [Judged(claim, overlap(claim), None) for claim in of]}
+    rules |= {name: judged(of, [always] * len(of)) for name, always in FLOORS.items()}
+    return {name: [Done(one, Spent()) for one in found] for name, found in rules.items()}
+
+
+def _scored(found: Measured) -> list[tuple[Claimed, float]]:
+    return [(one.value.claim, one.value.score) for one in found if one.value.score is not None]
+
+
+def _decided(found: Measured) -> list[tuple[Claimed, bool]]:
+    return [(one.value.claim, one.value.passed) for one in found if one.value.passed is not None]
+
+
+# --- Figures of a set, or of several with equal weight --------------------------------------------
+
+
+def over_sets(statistic: Statistic, sets: Mapping[str, Valued], seed: int, unit: int) -> Figure:
+    """Return the mean of the sets' numbers, with an interval by drawing from each set by itself.
+
+    Args:
+        statistic: The statistic of a set.
+        sets: The claims of each set, by its name.
+        seed: The seed of the draws.
+        unit: The factor of the figure: 100 for percent.
+    """
+    values, draws = [], []
+    for name, of_set in sets.items():
+        numbers = [number for _, number in of_set]
+        kinds = [claim.supported for claim, _ in of_set]
+        # Equal seeds would draw alike from sets of the same size.
+        own = int.from_bytes(place(seed, name)[:8], "big")
+        times = drawn([claim.group for claim, _ in of_set], own)
+        values.append(statistic(numbers, kinds, None)[0])
+        draws.append(statistic(numbers, kinds, times))
+    return figure(unit * float(np.mean(values)), unit * np.mean(draws, axis=0))
+
+
+def best_limit(sets: Iterable[Valued]) -> float:
+    """Return the limit with the greatest mean of the sets' balanced accuracies.
+
+    Of several, it is the highest, which lets the fewest wrong claims pass. It is infinite if it is
+    best that nothing passes.
+    """
+    every = [
+        (np.array([number for _, number in of_set]), [claim.supported for claim, _ in of_set])
+        for of_set in sets
+    ]
+
+    def accuracy(limit: float) -> float:
+        return float(np.mean([balanced_accuracy(of >= limit, kinds)[0] for of, kinds in every]))
+
+    candidates = sorted({math.inf, *(float(number) for of, _ in every for number in of)})
+    return max(reversed(candidates), key=accuracy)
+
+
+def at_limit(sets: Mapping[str, Valued], limit: float) -> dict[str, list[tuple[Claimed, bool]]]:
+    """Return the claims of each set with whether they reach a limit."""
+    return {
+        name: [(claim, number >= limit) for claim, number in of_set]
+        for name, of_set in sets.items()
+    }
+
+
+def errors(sets: Mapping[str, Sequence[tuple[Claimed, bool]]], seed: int) -> tuple[Figure, Figure]:
+    """Return the share of wrong claims that pass, and of right claims that fail, in percent."""
+    if len(sets) > 1:
+        return (
+            over_sets(lambda *of: pass_rates(*of)[1], sets, seed, 100),
+            over_sets(lambda *of: 1 - pass_rates(*of)[0], sets, seed, 100),
+        )
+    (of_set,) = sets.values()
+    wrong = [(passes, claim.group) for claim, passes in of_set if not claim.supported]
+    right = [(not passes, claim.group) for claim, passes in of_set if claim.supported]
+    by_kind = [([holds for holds, _ in of], [group for _, group in of]) for of in (wrong, right)]
+    return share(*by_kind[0]), share(*by_kind[1])
+
+
+_ACCURACY = Column("balanced accuracy, %")
+_ERRORS = (Column("wrong claims that pass, %"), Column("right claims that fail, %"))
+_OF_INTERVALS = (
+    "Claims with the same documents are drawn together. Each set is drawn by itself, and a macro "
+    "mean gives it the same weight."
+)
+
+
+def _macro(names: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name of the macro mean, and the sets that it is of."""
+    of_aggrefact = [name for name in names if name.startswith(_OF_AGGREFACT)]
+    if len(of_aggrefact) > 1:
+        return "AggreFact, macro", of_aggrefact
+    return "all sets, macro", [*names]
+
+
+# --- How good each judge is -----------------------------------------------------------------------
+
+_COLUMNS = (
+    Column("AUROC", 3),
+    _ACCURACY,
+    Column("balanced accuracy at the best limit, %"),
+    *_ERRORS,
+)
+
+
+def _row(name: str, sets: Mapping[str, Measured], seed: int, floor: bool) -> Row:
+    """Return the row of a judge or a rule on a set, or on several as their macro mean."""
+    scored = {of: _scored(found) for of, found in sets.items()}
+    decided = {of: _decided(found) for of, found in sets.items()}
+    best = at_limit(scored, best_limit(scored.values()))
+    items, scores = sum(map(len, sets.values())), sum(map(len, scored.values()))
+    return Row(
+        name,
+        (
+            over_sets(auroc, scored, seed, 1),
+            over_sets(balanced_accuracy, decided, seed, 100),
+            over_sets(balanced_accuracy, best, seed, 100),
+            *errors(decided, seed),
+        ),
+        items=scores,
+        undetermined=items - scores,
+        spent=mean_cost([one for found in sets.values() for one in found]),
+        floor=floor,
+    )
+
+
+def _judges(bench: Bench) -> Result:
+    sets = by_set(bench.read(_DATA))
+    names = bench.names("sets", sets)
+    judges = {name: Judge(bench, name) for name in bench.names("judges", JUDGES)}
+    measured: dict[str, dict[str, Measured]] = defaultdict(dict)
+    for of in names:
+        chosen = choose(sets[of], bench.limit, bench.seed)
+        for name, judge in judges.items():
+            measured[name][of] = bench.each(f"{of}, {name}", chosen, judge)
+        for name, found in _floors(chosen).items():
+            measured[name][of] = found
+
+    def row(title: str, name: str, of_row: Sequence[str]) -> Row:
+        found = {of: measured[name][of] for of in of_row}
+        return _row(f"{title}, {name}", found, bench.seed, floor=name not in judges)
+
+    rows = [row(of, name, [of]) for of in names for name in measured]
+    title, together = _macro(names)
+    if len(together) > 1:
+        rows += [row(title, name, together) for name in measured]
+    return Result(
+        _COLUMNS,
+        tuple(rows),
+        (
+            *(
+                f'"{name}" takes a claim as supported {_from(judge)}.'
+                for name, judge in judges.items()
+            ),
+            "The best limit is chosen on the claims that it is measured on, so expect less of it "
+            "on others. A macro mean has one limit for all its sets. All draws of an interval have "
+            "the same limit.",
+            _OF_INTERVALS,
+            "The AUROC is of the probability of Entailment, in the window that supports the claim "
+            "most.",
+        ),
+    )
+
+
+def _from(judge: Judge) -> str:
+    return "if that is most likely" if judge.least is None else f"from {judge.least} on"
+
+
+TABLE = Table(
+    "judges",
+    "demur",
+    "How well demur's own judges tell supported claims from others, in each set of a file.",
+    (_DATA,),
+    _judges,
+    options={
+        "judges": f"some of {', '.join(JUDGES)}, with commas between [default: all]",
+        "sets": "some of the sets in the data, with commas between [default: all]",
+    },
+)
+
+
+# --- What a limit costs ---------------------------------------------------------------------------
+
+
+def _limits(bench: Bench) -> Result:
+    name, *others = bench.names("judge", JUDGES, [SMALL])
+    if others:
+        given = bench.options["judge"]
+        raise ValueError(f"judge: expected one of {', '.join(JUDGES)}, got {given!r}")
+    judge, sets = Judge(bench, name), by_set(bench.read(_DATA))
+    _, together = _macro([*sets])
+    asked: list[Done[Judged]] = []
+    scored: dict[str, list[tuple[Claimed, float]]] = {}
+    for of in together:
+        chosen = choose(sets[of], bench.limit, bench.seed)
+        done = bench.each(f"{of}, {name}", chosen, judge)
+        asked += done
+        scored[of] = _scored(done)
+    items = sum(map(len, scored.values()))
+
+    def figures(passed: Mapping[str, Sequence[tuple[Claimed, bool]]]) -> tuple[Figure, ...]:
+        accuracy = over_sets(balanced_accuracy, passed, bench.seed, 100)
+        return accuracy, *errors(passed, bench.seed)
+
+    rows = [
+        Row(
+            named,
+            figures(at_limit(scored, least)),
+            items=items,
+            undetermined=len(asked) - items,
+            spent=mean_cost(asked),
+        )
+        for named, least in limits(judge.least, _LIMITS[name]).items()
+    ]
+    for named, least in (("everything passes", -math.inf), ("nothing passes", math.inf)):
+        rows.append(Row(named, figures(at_limit(scored, least)), items=items, floor=True))
+    return Result(
+        (_ACCURACY, *_ERRORS),
+        tuple(rows),
+        (
+            f'The judge is "{name}". The figures are means over the sets {", ".join(together)}.',
+            _OF_INTERVALS,
+            "Each claim is judged once, and its probability is held against every limit.",
+        ),
+    )
+
+
+LIMITS = Table(
+    "judges-limits",
+    "demur",
+    "How the errors of a judge of demur's own change with the limit from which a claim counts as "
+    "supported.",
+    (_DATA,),
+    _limits,
+    options={"judge": f"{' or '.join(JUDGES)} [default: {SMALL}]"},
+)
+
+TABLES = (TABLE, LIMITS)

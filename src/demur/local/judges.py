@@ -1,0 +1,216 @@
+"""Run the small judge in this process, and find the files of both judges in `demur-judge`.
+
+The small judge is a cross-encoder: it reads a reference and a claim together, and gives the
+probability of each label. It needs no language model, no server and no network.
+"""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from demur._text import replace_surrogates
+from demur.errors import LocalModelError, MissingExtraError
+from demur.local.sessions import loaded, packages
+from demur.local.weights import Weights, hashed
+from demur.prompting import as_shown
+from demur.schema import ClaimLabel
+
+_log = logging.getLogger(__name__)
+
+SMALL = "small"
+"""The name by which an evaluator is given the small judge in place of a chat model."""
+
+# -- The files -------------------------------------------------------------------------------------
+
+ENCODER = "judge-small-int8.onnx"
+ENCODER_TOKENIZER = "judge-small-tokenizer.json"
+ADAPTER = "judge-1.5b-lora-r16-f16.gguf"
+JUDGE_FILES = {
+    ENCODER: "demur's small judge, a cross-encoder on ONNX, 8 bits",
+    ENCODER_TOKENIZER: "the tokenizer of the small judge",
+    ADAPTER: "demur's adapter for the chat model, with which it judges claims",
+}
+"""The files of `demur-judge`, each with what it is."""
+_AGAIN = "Install demur-judge again: pip install --force-reinstall demur-judge"
+
+
+def find_judge(file: str) -> Weights:
+    """Return a file of `demur-judge`, and its sha256, which was verified.
+
+    Raises:
+        MissingExtraError: `demur-judge` is not installed.
+        LocalModelError: The file is missing, or its sha256 is not the one in `SHA256SUMS`.
+    """
+    try:
+        import demur_judge
+    except ImportError as error:
+        raise MissingExtraError("demur-judge", "small", "a judge of demur's own") from error
+    path = demur_judge.FOLDER / file
+    try:
+        sums = (demur_judge.FOLDER / "SHA256SUMS").read_text().split()
+        expected = dict(zip(sums[1::2], sums[::2], strict=True))[file]
+        seen = path.stat()
+        found = _digest(path, seen.st_size, seen.st_mtime_ns)
+    except (OSError, ValueError, KeyError) as error:
+        raise LocalModelError(f"{path} cannot be read: {error}. {_AGAIN}") from error
+    if found != expected:
+        raise LocalModelError(
+            f"Refused {path}: its sha256 is {found}, expected {expected}. {_AGAIN}"
+        )
+    return Weights(path, found)
+
+
+@cache  # while the file is the same, once in a process is enough
+def _digest(path: Path, size: int, changed: int) -> str:
+    return hashed(path)
+
+
+# -- The small judge -------------------------------------------------------------------------------
+
+Probabilities = dict[ClaimLabel, float]
+
+_LABELS = (ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
+"""The labels in the order of the model's outputs."""
+_BEGIN, _SEPARATOR, _UNKNOWN = 0, 2, 3
+"""The tokens around the two texts, and the one in place of what the vocabulary lacks."""
+_MOST, _MOST_OF_CLAIM = 512, 120
+"""The most tokens that the model reads at once, and the most of a claim, as it was trained."""
+_OVERLAP = 5
+"""Pieces of a text that is too long share a fifth of their tokens."""
+_SCRIPTS = {"LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC"}
+"""The scripts of the languages in which the judge was measured, as in Unicode's names."""
+
+
+@dataclass(frozen=True)
+class SmallJudge:
+    """Judge claims by a cross-encoder in this process, without a language model.
+
+    Creating a `SmallJudge` verifies the files of `demur-judge`. The first claim loads them, once in
+    each process. You can use it from several threads.
+
+    A claim of more than 120 tokens is judged in parts, and is as well supported as its least
+    supported part. A reference that does not fit beside it is read in pieces, and supports the
+    claim as well as its best piece.
+
+    Raises:
+        MissingExtraError: `demur-judge`, ONNX Runtime or tokenizers is not installed.
+        LocalModelError: A file is missing or damaged.
+    """
+
+    batch_size: ClassVar[int] = 8
+    """The number of pairs for a call. Calls run side by side, which two cores do faster."""
+
+    def __post_init__(self) -> None:
+        packages("small", "the small judge")
+        _files()
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the sha256 of the weights."""
+        return find_judge(ENCODER).sha256
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[Probabilities | str]:
+        """Return the probability of each label for each (reference, claim), in order.
+
+        A text in place of the probabilities says why the judge cannot read the claim.
+
+        Raises:
+            LocalModelError: The files are missing, damaged, or cannot be loaded.
+        """
+        tokenizer, session = loaded(*_files())
+        texts = {text: as_shown(replace_surrogates(text)) for text in chain.from_iterable(pairs)}
+        encodings = tokenizer.encode_batch([*texts.values()], add_special_tokens=False)
+        encoded = dict(zip(texts, encodings, strict=True))
+        judged: dict[tuple[str, str], Probabilities | str] = {}
+        for reference, claim in dict.fromkeys(pairs):
+            _warn_of_script(_main_script(claim))
+            unread = _unread(texts[claim], encoded[claim], texts[reference])
+            judged[reference, claim] = unread or _judge(
+                session, encoded[reference].ids, encoded[claim].ids
+            )
+        return [judged[pair] for pair in pairs]
+
+
+def _files() -> tuple[Path, Path]:
+    return find_judge(ENCODER_TOKENIZER).path, find_judge(ENCODER).path
+
+
+def _judge(session: Any, reference: Sequence[int], claim: Sequence[int]) -> Probabilities:
+    def support(shares: Probabilities) -> float:
+        return shares[ClaimLabel.ENTAILMENT]
+
+    def best(part: Sequence[int]) -> Probabilities:
+        pieces = _pieces(reference, _MOST - 3 - len(part))
+        return max((_read(session, part, piece) for piece in pieces), key=support)
+
+    return min(map(best, _pieces(claim, _MOST_OF_CLAIM)), key=support)
+
+
+def _pieces(tokens: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Cut tokens into overlapping pieces of at most `most`."""
+    overlap = most // _OVERLAP
+    starts = range(0, max(1, len(tokens) - overlap), most - overlap)
+    return [tokens[start : start + most] for start in starts]
+
+
+def _read(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Probabilities:
+    # One pair at a time: the model's 8 bits are scaled by the largest number of all pairs that are
+    # read together, so a pair would get other probabilities in other company.
+    ids = np.array([[_BEGIN, *claim, _SEPARATOR, *reference, _SEPARATOR]], np.int64)
+    of_reference = np.arange(ids.size)[np.newaxis] >= len(claim) + 2
+    (logits,) = session.run(
+        None,
+        {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": of_reference.astype(np.int64),
+        },
+    )
+    weights = np.exp(logits[0] - logits[0].max()).astype(float)
+    return dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True))
+
+
+def _unread(claim: str, encoding: Any, reference: str) -> str | None:
+    """Return why a claim cannot be judged, or None.
+
+    All that the vocabulary lacks looks the same to the model, so that another name would count as
+    the right one. What the reference has in the same letters can be judged nevertheless.
+    """
+    for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+        word = claim[start:end]
+        if token == _UNKNOWN and any(map(str.isalnum, word)) and word not in reference:
+            return (
+                f"the judge {SMALL!r} does not know {word!r}, which the reference does not have: "
+                "choose another judge for such texts"
+            )
+    return None
+
+
+def _main_script(text: str) -> str:
+    """Return the script of most letters of a text, by the first word of Unicode's names."""
+    letters = Counter(character for character in text if character.isalpha())
+    scripts: Counter[str] = Counter()
+    for letter, count in letters.items():
+        scripts[unicodedata.name(letter, "LATIN").split()[0].split("-")[0]] += count
+    return scripts.most_common(1)[0][0] if scripts else "LATIN"
+
+
+@cache  # so that it is said once in a process
+def _warn_of_script(script: str) -> None:
+    if script not in _SCRIPTS:
+        _log.warning(
+            "The judge %r was not measured on text in %s letters, and may be wrong more often "
+            "there: check some of its verdicts yourself, or choose another judge.",
+            SMALL,
+            script.capitalize(),
+        )

@@ -1,0 +1,170 @@
+"""Test RefChecker with the small judge, which needs no language model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableLambda
+
+import demur
+from demur import FEWL, Budget, Evaluation, Guard, RefChecker, ReverseValidation, cli
+from demur.guard import REFUSAL, UNCHECKED
+from demur.local import SmallJudge
+from demur.schema import ClaimLabel
+from support.fakes import ScriptedModel, scripted
+
+pytest.importorskip("demur_judge")
+E, C = ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION
+
+LOUVRE = "The Louvre, in Paris, opened as a museum in 1793."
+ANSWER = "The Louvre is in Paris. It opened as a museum in 1851."
+
+
+def check(answer: str, *references: str, **options: Any) -> Evaluation:
+    return RefChecker("small", **options).invoke({"answer": answer, "contexts": [*references]})
+
+
+def guarded(answer: str, reference: str, **options: Any) -> Guard[Any, Any]:
+    chain = RunnableLambda(lambda _: {"answer": answer, "context": [reference]})
+    return Guard(chain, RefChecker("small"), **options)
+
+
+# -- What it says ----------------------------------------------------------------------------------
+
+
+def test_it_finds_the_wrong_sentence_and_quotes_what_contradicts_it() -> None:
+    found = check(ANSWER, LOUVRE)
+    assert [claim.label for claim in found.claims] == [E, C]
+    assert [claim.evidence[0].text for claim in found.claims] == [LOUVRE, LOUVRE]
+    assert found.passed is False
+    assert found.details["checker"] == "small"
+    assert found.details["granularity"] == "sentences"
+    assert found.usage.calls == 0
+
+
+def test_it_asks_nobody_for_anything(socket_disabled: None) -> None:
+    found = check(ANSWER, LOUVRE)
+    assert found.passed is False
+    assert found.error is None
+
+
+def test_a_sentence_that_stands_in_a_reference_is_supported_whatever_stands_around_it() -> None:
+    assert check("The box is heavy.", "The box is red. The box is heavy.").passed
+
+
+def test_a_probability_is_the_judge_s_own() -> None:
+    (claim,) = check("The Louvre opened in 1851.", LOUVRE).claims
+    (found,) = SmallJudge().predict([(LOUVRE, "The Louvre opened in 1851.")])
+    assert claim.probabilities == found
+
+
+def test_a_claim_that_it_cannot_read_is_undetermined() -> None:
+    answer, reference = (f"The owner of the house is {name}." for name in "鱻龘")
+    found = check(answer, reference)
+    assert found.undetermined
+    assert "choose another judge" in str(found.error)
+    assert guarded(answer, reference).invoke("?")["answer"] == UNCHECKED
+
+
+# -- Deciding --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checker", ["small", "logprobs"])
+def test_from_which_probability_a_claim_is_supported_is_an_option(checker: str) -> None:
+    said = "The Louvre opened as a museum."
+    if checker == "small":
+        made = {least: RefChecker("small", supported_from=least) for least in (0.01, 0.999)}
+    else:
+        made = {
+            least: RefChecker(ScriptedModel(script=_even), checker="logprobs", supported_from=least)
+            for least in (0.01, 0.999)
+        }
+    found = {
+        least: evaluator.invoke({"answer": said, "contexts": [LOUVRE]})
+        for least, evaluator in made.items()
+    }
+    assert [one.passed for one in found.values()] == [True, False]
+    first, second = (one.fingerprints for one in found.values())
+    assert first != second
+    assert "supported from 0.01" in first["checker"]
+
+
+def _even(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+    top = [{"token": str(label), "logprob": -1.1} for label in ClaimLabel]
+    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+    return AIMessage("x", response_metadata=metadata)
+
+
+def test_where_it_has_no_effect_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="supported_from has no effect with the checker 'joint'"):
+        RefChecker(scripted("x"), checker="joint", supported_from=0.5)
+    for value in (0, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="supported_from"):
+            RefChecker("small", supported_from=value)
+
+
+# -- Where it is no judge --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claims", ["triplets", "statements"])
+def test_claims_that_a_model_would_write_are_refused(claims: Any) -> None:
+    with pytest.raises(ValueError, match=rf"claims='{claims}' needs a chat model .*'sentences'"):
+        RefChecker("small", claims=claims)
+
+
+def test_another_checker_beside_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="leave out checker='joint'"):
+        RefChecker("small", checker="joint")
+
+
+@pytest.mark.parametrize("make", [FEWL, ReverseValidation, demur.resolve_model])
+def test_as_a_chat_model_it_is_refused_with_what_to_do(make: Any) -> None:
+    with pytest.raises(ValueError, match=r"is a judge, and no chat model.*RefChecker"):
+        make("small")
+
+
+# -- Around it -------------------------------------------------------------------------------------
+
+
+def test_a_guard_holds_back_what_it_rejects() -> None:
+    assert guarded(ANSWER, LOUVRE).invoke("?")["answer"] == REFUSAL
+    assert "1793" in guarded("It opened in 1793.", LOUVRE).invoke("?")["answer"]
+
+
+def test_of_ten_thousand_claims_a_guard_s_time_limit_holds() -> None:
+    answer = " ".join(f"Room {at} has a lamp." for at in range(10_000))
+    limits = Budget(attempts=1, judge_seconds=0.5)
+    result = guarded(answer, "Room 1 has a lamp.", budget=limits).with_trace().invoke("?")
+    assert result.output["answer"] == UNCHECKED
+    assert result.trace.outcome == "evaluator_failed"
+
+
+async def test_the_event_loop_goes_on_while_it_judges() -> None:
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0)
+            beats += 1
+
+    beating = asyncio.create_task(beat())
+    long = " ".join(f"Room {at} has a lamp." for at in range(30))
+    await RefChecker("small").ainvoke({"answer": ANSWER, "contexts": [long, LOUVRE]})
+    beating.cancel()
+    assert beats > 100
+
+
+def test_the_command_line_checks_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["check", "--model", "small", "--reference", LOUVRE, "--json"]
+    assert cli.run([*asked, "--answer", ANSWER]) == 1
+    found = Evaluation.model_validate_json(capsys.readouterr().out)
+    assert [claim.label for claim in found.claims] == [E, C]
+    assert cli.run([*asked, "--answer", "The Louvre is in Paris."]) == 0
+    capsys.readouterr()
+    assert cli.run([*asked, "--answer", ANSWER, "--claims", "triplets"]) == 64
+    assert "needs a chat model" in " ".join(capsys.readouterr().err.split())
