@@ -34,7 +34,7 @@ def test_an_answer_is_split_and_checked(model: BaseChatModel) -> None:
     )
     assert good.error is None
     assert bad.error is None
-    assert good.details["checker"] == "logprobs"
+    assert good.details["checker"] == "adapter"
     assert good.score > bad.score
     assert bad.passed is False
     assert all(claim.span is not None for claim in (*good.claims, *bad.claims))

@@ -33,10 +33,28 @@ from typing_extensions import Self
 
 from demur._forks import end_abruptly, in_child, lock
 from demur.errors import LocalModelError, MissingExtraError
+from demur.local.judges import ADAPTER, find_judge
 from demur.local.weights import QWEN, Weights, verified_weights
 from demur.runtime import CallPolicy
 
 # --- The server --------------------------------------------------------------------------------
+
+_GENERATION, _JUDGEMENT = 0, 1
+"""The slots of a server with an adapter: each has a prefix cache of its own."""
+
+
+def adapter_of(weights: Weights) -> Weights | None:
+    """Return the adapter with which a model of these weights judges claims, or None.
+
+    Raises:
+        LocalModelError: The adapter's file is missing or damaged.
+    """
+    if weights.sha256 != QWEN.sha256:
+        return None
+    try:
+        return find_judge(ADAPTER)
+    except MissingExtraError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -48,8 +66,8 @@ class _Endpoint:
 
 
 _lock = lock()
-_running: dict[tuple[Weights, int], tuple[_Endpoint, Any]] = {}
-"""The running servers, by weights and context length.
+_running: dict[tuple[Weights, int, Weights | None], tuple[_Endpoint, Any]] = {}
+"""The running servers, by weights, context length and adapter.
 
 Only this dict holds the server objects: see `_stop_all`.
 """
@@ -58,17 +76,18 @@ _forked = False
 """Whether this process was forked from one in which a server ran."""
 
 
-def _endpoint(weights: Weights, n_ctx: int) -> _Endpoint:
+def _endpoint(weights: Weights, n_ctx: int, adapter: Weights | None) -> _Endpoint:
     """Return this process's server for these weights, started first if there is none."""
+    wanted = weights, n_ctx, adapter
     with _lock:
-        if (weights, n_ctx) not in _running:
+        if wanted not in _running:
             if not _running and not _forked:
                 atexit.register(_stop_all)
-            _running[weights, n_ctx] = _start(weights, n_ctx)
-        return _running[weights, n_ctx][0]
+            _running[wanted] = _start(*wanted)
+        return _running[wanted][0]
 
 
-def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
+def _start(weights: Weights, n_ctx: int, adapter: Weights | None) -> tuple[_Endpoint, Any]:
     runtime = _runtime()
     params = runtime.CommonParams()
     params.model.path = str(weights.path)
@@ -76,9 +95,18 @@ def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
     params.n_ctx = n_ctx
     # One slot keeps one prefix cache warm; more add no throughput on a few cores.
     params.n_parallel = 1
+    if adapter is not None:
+        loaded = runtime.CommonAdapterLoraInfo()
+        loaded.path, loaded.scale = str(adapter.path), 0.0  # a judgement asks for it
+        params.lora_adapters = [loaded]
+        # llama.cpp would reuse what it cached of a judgement for another request that begins alike.
+        # So judgements have a slot of their own, of the same length. `kv_unified` would have the
+        # slots share memory, which changes results in the last digits.
+        params.n_parallel, params.n_ctx, params.kv_unified = 2, 2 * n_ctx, False
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cpus()
-    # States of earlier prompts kept in memory, in MiB: the default is 8 GiB.
-    params.cache_ram_mib = 512
+    # States of earlier prompts kept in memory, in MiB: the default is 8 GiB. They are not used for
+    # a slot that a request names.
+    params.cache_ram_mib = 512 if adapter is None else 0
     params.warmup = False
     params.offline = True
     params.verbosity = -1
@@ -235,6 +263,7 @@ class ChatLocal(ChatOpenAI):
     use_responses_api: bool | None = False
 
     _weights: Weights = PrivateAttr()
+    _adapter: Weights | None = PrivateAttr(default=None)
     _connected: _Endpoint | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -246,13 +275,14 @@ class ChatLocal(ChatOpenAI):
         """
         _runtime()  # here, so that a missing library is reported before the first call
         self._weights = verified_weights(self.gguf, self.sha256)
+        self._adapter = adapter_of(self._weights)
         self.model_name = self.model_name or _name(self._weights)
         return self
 
     @contextmanager
     def _session(self) -> Iterator[None]:
         """Point the clients at this process's server for the length of a call."""
-        endpoint = _endpoint(self._weights, self.n_ctx)
+        endpoint = _endpoint(self._weights, self.n_ctx, self._adapter)
         if endpoint != self._connected:
             options: dict[str, Any] = {
                 "base_url": f"{endpoint.url}/v1",
@@ -280,6 +310,23 @@ class ChatLocal(ChatOpenAI):
                 # threads are left. This thread waits, so that it ends without a message.
                 threading.Event().wait()
             raise
+
+    @property
+    def judging(self) -> dict[str, Any] | None:
+        """Return the call options with which the model judges claims by demur's adapter, or None.
+
+        None: there is no adapter for these weights, or `demur-judge` is not installed.
+        """
+        if self._adapter is None:
+            return None
+        return {"extra_body": {"id_slot": _JUDGEMENT, "lora": [{"id": 0, "scale": 1.0}]}}
+
+    def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        payload = super()._get_request_payload(*args, **kwargs)
+        if self._adapter is not None:
+            body = payload.get("extra_body") or {}
+            payload["extra_body"] = {"id_slot": _GENERATION, **body}
+        return payload
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         with self._session():
@@ -347,6 +394,11 @@ class ChatLocal(ChatOpenAI):
         return self._weights.sha256
 
     @property
+    def adapter_fingerprint(self) -> str | None:
+        """Return the sha256 of the adapter with which the model judges, or None without one."""
+        return None if self._adapter is None else self._adapter.sha256
+
+    @property
     def _llm_type(self) -> str:
         return "demur-local"
 
@@ -362,7 +414,10 @@ class ChatLocal(ChatOpenAI):
         self, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         params = super()._get_invocation_params(stop=stop, **kwargs)
-        return {**params, "weights": self._weights.sha256, "n_ctx": self.n_ctx}
+        identity = {"weights": self._weights.sha256, "n_ctx": self.n_ctx}
+        if "extra_body" in kwargs:  # it may ask for the adapter
+            identity["adapter"] = self.adapter_fingerprint
+        return {**params, **identity}
 
 
 def _rebuild(cls: type[Any], arguments: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -19,6 +19,7 @@ from demur._text import count_tokens
 from demur._undetermined import UndeterminedError
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
+from demur.evaluators.refchecker.prompts import ADAPTED
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.local import load_measured, save_measured
 from demur.prompting import (
@@ -163,6 +164,8 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     return _side_by_side(check)
 
 
+_FIRST_TOKEN = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
+_UNBIASED = dict.fromkeys(ClaimLabel, 0.0)
 _kept_biases: PerModel[Mapping[ClaimLabel, float]] = PerModel()
 
 
@@ -176,7 +179,7 @@ def logprobs(
     model and prompt and kept in this process. For the local model, whose weights are identified by
     a hash, later processes use it too.
     """
-    options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
+    options = _FIRST_TOKEN
     kept_under = (prompt, calibration)
 
     def check(
@@ -201,6 +204,32 @@ def logprobs(
         judged = outcomes[len(fixed) :]
         findings = [_logprob_finding(outcome, bias, supported_from) for outcome in judged]
         return _by_window(findings, len(claims))
+
+    return _side_by_side(check)
+
+
+def adapted(
+    model: BaseChatModel, judging: Mapping[str, Any], supported_from: float | None
+) -> Checker:
+    """Check each claim in each window by itself, by demur's adapter for the local model.
+
+    The adapter was trained to begin its reply with the label, so no example and no calibration are
+    needed.
+
+    Args:
+        model: The local model.
+        judging: The call options that switch the adapter on.
+        supported_from: The probability from which a claim is supported.
+    """
+    options = {**_FIRST_TOKEN, **judging}
+
+    def check(
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        calls = _single_calls(model, ADAPTED, claims, windows, question, options)
+        outcomes = yield from ask_all(calls)
+        found = [_logprob_finding(outcome, _UNBIASED, supported_from) for outcome in outcomes]
+        return _by_window(found, len(claims))
 
     return _side_by_side(check)
 

@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,7 +36,7 @@ from demur.evaluators.refchecker.judging import (
 )
 from demur.evaluators.refchecker.localization import quoted
 from demur.evaluators.refchecker.nearness import Chosen
-from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import ADAPTED, CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.remembering import (
     Recalled,
     Same,
@@ -63,18 +64,24 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_MODES = ("auto", "joint", "per_claim", "logprobs")
+_MODES = ("auto", "joint", "per_claim", "logprobs", "adapter")
 # The size of a window, in tokens. A local model reads slowly and loses track of long texts; a
 # cross-encoder takes 512 tokens, the claim included.
-_WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320, SMALL: 320}
+_WINDOW_TOKENS = {
+    **{"joint": 3000, "per_claim": 3000, "logprobs": 700, "adapter": 560, "nli": 320},
+    SMALL: 320,
+}
 # The number of windows of long references that a claim is checked against. Each further window
 # finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
 # supported. A cross-encoder reads one passage at a time, and cheaply.
-_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "nli": 4, SMALL: 8}
+_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "adapter": 1, "nli": 4, SMALL: 4}
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
 # likely label.
-SUPPORTED_FROM: dict[str, float | None] = {"logprobs": 0.85, "nli": None, SMALL: 0.2}
+SUPPORTED_FROM: dict[str, float | None] = {
+    **{"logprobs": 0.85, "adapter": 0.5, "nli": None},
+    SMALL: 0.2,
+}
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
 
@@ -230,9 +237,14 @@ class RefChecker(ClaimEvaluator):
         elif self.checker not in _MODES:
             self._mode, self._classifier = "nli", load_nli(self.checker)
         elif self.checker == "auto":
-            self._mode = "logprobs" if is_local(judge) else "joint"
+            self._mode = self._auto_mode(judge)
         else:
             self._mode = self.checker
+        if self._mode == "adapter" and _judging(judge) is None:
+            raise ValueError(
+                "checker='adapter' needs the model 'local' with its official weights, and "
+                "demur-judge: choose checker='logprobs', or run: pip install 'demur[local]'"
+            )
         if self.supported_from is not None and self._mode not in SUPPORTED_FROM:
             raise ValueError(
                 f"supported_from has no effect with the checker {self._mode!r}, which gives no "
@@ -240,6 +252,14 @@ class RefChecker(ClaimEvaluator):
             )
         self._form = self._auto_form() if self.claims == "auto" else self.claims
         self._take(self.threshold)
+
+    def _auto_mode(self, model: BaseChatModel) -> str:
+        if not is_local(model):
+            return "joint"
+        if _judging(model) is not None:
+            return "adapter"
+        _warn_of_no_adapter()
+        return "logprobs"
 
     def _auto_form(self) -> Literal["sentences", "triplets"]:
         small = isinstance(self._judge, SmallJudge) or is_local(self._judge)
@@ -294,6 +314,8 @@ class RefChecker(ClaimEvaluator):
             checker = f"{self._mode} {self._classifier.fingerprint}"
         elif self._mode == "logprobs":
             further = {"calibration": CALIBRATION}
+        elif self._mode == "adapter":
+            checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
         if (least := self._least) is not None:
             checker = f"{checker}, supported from {least}"
         judge = self._judge
@@ -442,7 +464,8 @@ class RefChecker(ClaimEvaluator):
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
         if recalled.lacking and self._classifier is None:
-            prompt: Prompt = getattr(self.prompts, self._mode)
+            adapted = self._mode == "adapter"
+            prompt: Prompt = ADAPTED if adapted else getattr(self.prompts, self._mode)
             asked = [(apart(claims, at), windows) for at, windows in recalled.lacking.items()]
             calls, tokens = checking.estimate(prompt, asked, question, self._mode == "joint")
             if self._mode == "logprobs":
@@ -475,6 +498,9 @@ class RefChecker(ClaimEvaluator):
         if self._mode == "per_claim":
             check = checking.per_claim(chat, prompts.per_claim)
             return check, ("per_claim", Same(chat), prompts.per_claim)
+        if (judging := _judging(chat)) is not None and self._mode == "adapter":
+            check = checking.adapted(chat, judging, self._least)
+            return check, ("adapter", Same(chat), self._least)
         check = checking.logprobs(chat, prompts.logprobs, CALIBRATION, self._least)
         return check, ("logprobs", Same(chat), prompts.logprobs, self._least)
 
@@ -504,6 +530,21 @@ class RefChecker(ClaimEvaluator):
             claims=tuple(claims),
             details=details,
         )
+
+
+def _judging(model: object) -> Mapping[str, Any] | None:
+    """Return the call options with which a local model judges by demur's adapter, or None."""
+    found: Mapping[str, Any] | None = getattr(model, "judging", None)
+    return found
+
+
+@cache  # so that it is said once in a process
+def _warn_of_no_adapter() -> None:
+    _log.warning(
+        "These weights of the local model have no adapter of demur's, or demur-judge is not "
+        "installed, so claims are judged by the model itself (checker='logprobs'), which is wrong "
+        "more often. The model 'local' with its official weights has one."
+    )
 
 
 def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:

@@ -188,6 +188,15 @@ LOGPROBS = Prompt(
 )
 
 
+ADAPTED = Prompt(
+    system="You compare a claim with a reference. Use only the reference, not what you know. Reply "
+    "with one word: Entailment, Contradiction or Neutral.",
+    fields=("reference", "question", "claim"),
+)
+"""The prompt that the local model's adapter was trained with. Another one would ask it for what it
+has not learnt."""
+
+
 @dataclass(frozen=True)
 class RefCheckerPrompts:
     """Hold the prompts of a RefChecker.
