@@ -22,6 +22,7 @@ from pydantic import BaseModel
 
 pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
 
+from demur import RefChecker
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local import ChatLocal
 from demur.local import chat as local
@@ -285,3 +286,17 @@ def test_the_cache_key_tells_weights_and_settings_apart(tmp_path: Path) -> None:
         small(n_ctx=2048),
     ]
     assert len({model._get_llm_string() for model in others}) == len(others)
+
+
+# --- Judging ------------------------------------------------------------------------------------
+
+
+def test_weights_without_an_adapter_judge_by_themselves_and_say_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for _ in range(2):
+        checker = RefChecker("local")
+    assert checker.fingerprints["checker"].startswith("logprobs")
+    assert [one.levelname for one in caplog.records if "no adapter" in one.message] == ["WARNING"]
+    with pytest.raises(ValueError, match="needs the model 'local' with its official weights"):
+        RefChecker("local", checker="adapter")

@@ -48,6 +48,18 @@ def checker(llm: ScriptedLLM) -> RefCheckerEvaluator:
     return RefCheckerEvaluator(llm)
 
 
+@pytest.mark.smoke
+async def test_the_small_judge_needs_no_llm() -> None:
+    checker = RefCheckerEvaluator("small", supported_from=0.2)
+    for number, passing in ((2, True), (3, False)):
+        contexts = [facts.description(number).page_content]
+        given = (facts.question(number), facts.answer(number), contexts)
+        for found in (checker.evaluate(*given), await checker.aevaluate(*given)):
+            assert found.passing is passing
+            assert facts.grade(number, found.evaluation) == "right"
+            assert found.evaluation.usage.calls == 0
+
+
 def _fewl(llm: Any, **options: Any) -> FEWLEvaluator:
     given = {"similarity": facts.alike, "n_answers": 2, "penalty": False, "threshold": 0.2}
     return FEWLEvaluator(llm, **{**given, **options})

@@ -99,6 +99,7 @@ def test_from_parquet_to_parquet_the_same_as_in_one_process_and_within_the_bound
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     evaluators = {
         "refchecker": judges.checker(),
+        "small": RefChecker("small"),
         "cascade": judges.cascade(),
         "single": judges.single(),
         "rouge": judges.rouge,
