@@ -29,7 +29,7 @@ from demur import (
     cli,
 )
 from demur.__main__ import main
-from demur.local import EVERY, Manifest
+from demur.local import EVERY, JUDGE_FILES, Manifest, find_judge
 from support.fakes import scripted
 from support.openai_server import openai_server
 from support.spawned import Spawned
@@ -316,6 +316,9 @@ def test_the_list_tells_files_hashes_sources_and_what_a_mirror_is(
         )
     assert out.index("official source: https://huggingface.co/Qwen/") < out.index("mirror:")
     assert out.count("here: no; demur models pull") == len(EVERY) - 1
+    for file in JUDGE_FILES:
+        assert f"here: {find_judge(file).path}" in out
+        assert f"sha256 {find_judge(file).sha256}" in out
     assert f"here: {tmp_path / EVERY[1].file}" in out
     assert "A file is used only if its sha256 is the one above" in out
 

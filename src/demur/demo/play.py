@@ -30,12 +30,12 @@ from demur.schema import Usage
 from demur.views import terminal
 
 QUESTIONS = (
-    "Which clock should I use to measure durations, and can it go backwards?",
+    "Does random.shuffle return a new list?",
     "Does textwrap.dedent remove all leading whitespace?",
     "Does copy.copy copy nested objects too?",
 )
-"""The questions, as a programmer would ask them. A small model answers the second too boldly, which
-a judge of its size may miss. It answers the third against the passages."""
+"""The questions, as a programmer would ask them. A small model answers the second too boldly, and
+the third against the passages."""
 
 RETRIEVED = 2
 """The number of passages for a question, and for each failed claim when the chain answers again. It

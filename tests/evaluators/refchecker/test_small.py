@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from demur import FEWL, Budget, Evaluation, Guard, RefChecker, ReverseValidation
 from demur.guard import REFUSAL, UNCHECKED
 from demur.local import SmallJudge
 from demur.schema import ClaimLabel
+from demur.scoring import read_results
 from support.fakes import ScriptedModel, scripted
 
 pytest.importorskip("demur_judge")
@@ -168,3 +171,32 @@ def test_the_command_line_checks_with_it(capsys: pytest.CaptureFixture[str]) -> 
     capsys.readouterr()
     assert cli.run([*asked, "--answer", ANSWER, "--claims", "triplets"]) == 64
     assert "needs a chat model" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "--method", "refchecker"),
+        ("compare", "--method", "refchecker-small"),
+        ("compare",),  # the detectors that need a chat model are left out
+    ],
+)
+def test_the_command_line_scores_and_compares_with_it(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"id": "good", "answer": "The Louvre opened as a museum in 1793.", "hallucinated": False},
+        {"id": "bad", "answer": "The Louvre opened as a museum in 1851.", "hallucinated": True},
+    ]
+    file, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    file.write_text("".join(json.dumps({**row, "contexts": [LOUVRE]}) + "\n" for row in rows))
+    assert cli.run([*command, str(file), "--model", "small", "--out", str(out)]) == 0
+    found = {
+        one.key: one.evaluation
+        for one in read_results(out)
+        if one.evaluator in ("refchecker", "refchecker-small")
+    }
+    assert {key: one.passed for key, one in found.items()} == {"good": True, "bad": False}
+    err = " ".join(capsys.readouterr().err.split())
+    assert ("needs a chat model, and 'small' is none" in err) is (len(command) == 1)
