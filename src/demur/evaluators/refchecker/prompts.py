@@ -191,7 +191,8 @@ LOGPROBS = Prompt(
 ADAPTED = Prompt(
     system="You compare a claim with a reference. Use only the reference, not what you know. Reply "
     "with one word: Entailment, Contradiction or Neutral.",
-    fields=("reference", "question", "claim"),
+    # With the question, the adapter rejects right claims, as of an answer about two museums.
+    fields=("reference", "claim"),
 )
 """The prompt that the local model's adapter was trained with. Another one would ask it for what it
 has not learnt."""
