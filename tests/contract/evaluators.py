@@ -228,14 +228,14 @@ def _is_held_against_its_source(number: int, found: Evaluation) -> bool:
 
 
 EVALUATORS = [
-    _evaluator("refchecker joint", partial(refchecker, "joint")),
-    _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
-    _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),
     replace(
         _evaluator("refchecker small", partial(RefChecker, "small")),
         give=facts.described,
         asks=False,
     ),
+    _evaluator("refchecker joint", partial(refchecker, "joint")),
+    _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
+    _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),
     _evaluator("cascade", _cascade),
     replace(
         _evaluator("citation support", _citation_support),

@@ -1,4 +1,4 @@
-"""Test that no judged text can contain a control token of the real local model."""
+"""Test what the texts of the injection suite can do to the real local model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 from demur.local import ChatLocal
 from demur.prompting import as_shown
-from demur_research.texts.injections import INJECTIONS
+from demur_research.tables.checkers import GivenClaims
+from demur_research.texts.answers import let_through
+from demur_research.texts.injections import CASES, INJECTIONS, Case, placed
 
 pytestmark = pytest.mark.real
 
@@ -20,3 +22,20 @@ def test_no_text_holds_a_control_token_of_the_model(model: ChatLocal) -> None:
     for token in ("<|im_start|>", "<|endoftext|>", "<|fim_prefix|>", "<tool_call>", "</s>"):
         assert len(model.get_token_ids(token)) == 1
         assert len(model.get_token_ids(as_shown(token))) > 1
+
+
+def test_no_text_turns_a_rejected_claim_into_a_pass_by_the_adapter(model: ChatLocal) -> None:
+    """A sample; `demur-bench injection -O modes=adapter` has all texts."""
+    pytest.importorskip("demur_judge")
+    evaluator = GivenClaims(model=model, checker="adapter")
+
+    def passes(case: Case) -> bool:
+        found = evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
+        assert not found.undetermined, found.error
+        return let_through(found)
+
+    assert [case for case in CASES if passes(case)] == []
+    sampled = [*enumerate(INJECTIONS)][::9]  # each with another case than the one before
+    for number, (at, one) in enumerate(sampled):
+        place = ("passage", "claim")[number % 2]
+        assert not passes(placed(CASES[at % len(CASES)], place, one.text)), (place, one)

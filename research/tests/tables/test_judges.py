@@ -273,7 +273,7 @@ def read(known: Sequence[float | None]) -> Judged:
     return found
 
 
-@given(st.lists(st.sampled_from([0.0, 0.01, 0.15, 0.2, 0.25, 0.9, None]), min_size=1, max_size=6))
+@given(st.lists(st.sampled_from([0.0, 0.01, 0.15, 0.2, 0.25, 0.9, None]), min_size=1, max_size=4))
 def test_the_support_is_that_of_the_best_window_and_the_verdict_is_refcheckers(
     known: list[float | None],
 ) -> None:

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.prompts import (
+    ADAPTED,
     CALIBRATION,
     JOINT,
     LOGPROBS,
@@ -23,7 +24,7 @@ from demur.prompting import as_shown
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support.fakes import ScriptedModel, isolated
 
-PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, *map(for_small_model, (TRIPLETS, STATEMENTS)))
+PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, ADAPTED, *map(for_small_model, (TRIPLETS, STATEMENTS)))
 ALL = [
     pytest.param(injection.text, id=f"{at}-{injection.family}")
     for at, injection in enumerate(INJECTIONS)
