@@ -18,7 +18,13 @@ pytestmark = pytest.mark.real
 
 
 def says(answer: str, model: BaseChatModel, sample: Sample = IBUPROFEN) -> Evaluation:
-    return RefChecker(model).invoke(sample.model_copy(update={"answer": answer}))
+    return _judging(model, sample).invoke(sample.model_copy(update={"answer": answer}))
+
+
+def _judging(model: BaseChatModel, sample: Sample) -> RefChecker:
+    # By the adapter, "Ibuprofen eases fever" passes: what is widely known may count as supported
+    # (docs/methods/refchecker.md).
+    return RefChecker(model, checker="logprobs" if sample is IBUPROFEN else "auto")
 
 
 def test_ibuprofens_nausea_is_supported_and_its_use_against_fever_is_not(
@@ -32,7 +38,7 @@ def test_ibuprofens_answer_fails_by_triplets(model: BaseChatModel) -> None:
     """Check a part of the answer, because each triplet is a call: one use and two side effects."""
     part = "Ibuprofen eases fever. Its common side effects are nausea and giddiness."
     sample = IBUPROFEN.model_copy(update={"answer": part})
-    found = RefChecker(model, claims="triplets").invoke(sample)
+    found = RefChecker(model, claims="triplets", checker="logprobs").invoke(sample)
     assert (found.error, found.passed) == (None, False)
     labels = [claim.label for claim in found.claims]
     assert len(labels) >= 2
