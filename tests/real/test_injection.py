@@ -34,8 +34,9 @@ def test_no_text_turns_a_rejected_claim_into_a_pass_by_the_adapter(model: ChatLo
         assert not found.undetermined, found.error
         return let_through(found)
 
-    assert [case for case in CASES if passes(case)] == []
-    sampled = [*enumerate(INJECTIONS)][::9]  # each with another case than the one before
+    sampled = [*enumerate(INJECTIONS)][::13]  # each with another case
+    assert {at % len(CASES) for at, _ in sampled} == {*range(len(CASES))}
     for number, (at, one) in enumerate(sampled):
-        place = ("passage", "claim")[number % 2]
-        assert not passes(placed(CASES[at % len(CASES)], place, one.text)), (place, one)
+        case, place = CASES[at % len(CASES)], ("passage", "claim")[number % 2]
+        assert not passes(case), case
+        assert not passes(placed(case, place, one.text)), (place, one)
