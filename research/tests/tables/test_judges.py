@@ -7,12 +7,14 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
 
 from benches import first_token, made, row_of, values
 from demur import ClaimLabel
@@ -30,11 +32,19 @@ from support.fakes import ScriptedModel, isolated
 
 
 class Local(ScriptedModel):
-    """Stand for the local model: RefChecker labels by its log-probabilities."""
+    """Stand for the local model with demur's adapter, without which it gives no label."""
 
     @property
     def _llm_type(self) -> str:
         return "demur-local"
+
+    @property
+    def judging(self) -> dict[str, Any]:
+        return {"extra_body": {"lora": "ours"}}
+
+    def _generate(self, *args: Any, **options: Any) -> ChatResult:
+        assert options["extra_body"] == {"lora": "ours"}
+        return super()._generate(*args, **options)
 
 
 def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
@@ -42,7 +52,7 @@ def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMes
     words = isolated("claim", messages).split()
     if "unreadable" in words:
         return "Perhaps."
-    support = float(words[2]) if words[-1] == "sure." else 1 / 3  # or to measure the bias
+    support = float(words[2])
     other = math.log((1 - support) / 2)
     named = {"Entailment": math.log(support), "Neutral": other, "Contradiction": other}
     return first_token(dict(sorted(named.items(), key=lambda one: -one[1])))

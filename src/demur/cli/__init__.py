@@ -113,8 +113,8 @@ def check(
     checker: Annotated[
         str | None,
         typer.Option(
-            help="How claims are checked: auto, joint, per_claim, logprobs, or the name of a "
-            "CrossEncoder. [default: auto]"
+            help="How claims are checked: auto, joint, per_claim, logprobs, adapter, or the name "
+            "of a CrossEncoder. [default: auto]"
         ),
     ] = None,
     claims: Annotated[

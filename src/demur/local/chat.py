@@ -43,7 +43,7 @@ _GENERATION, _JUDGEMENT = 0, 1
 """The slots of a server with an adapter: each has a prefix cache of its own."""
 
 
-def adapter_of(weights: Weights) -> Weights | None:
+def _adapter_of(weights: Weights) -> Weights | None:
     """Return the adapter with which a model of these weights judges claims, or None.
 
     Raises:
@@ -275,7 +275,7 @@ class ChatLocal(ChatOpenAI):
         """
         _runtime()  # here, so that a missing library is reported before the first call
         self._weights = verified_weights(self.gguf, self.sha256)
-        self._adapter = adapter_of(self._weights)
+        self._adapter = _adapter_of(self._weights)
         self.model_name = self.model_name or _name(self._weights)
         return self
 

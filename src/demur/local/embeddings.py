@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur._text import replace_surrogates
-from demur.local.sessions import loaded, packages
+from demur.local.sessions import loaded, need_packages
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
 _LONGEST = 256
@@ -43,7 +43,7 @@ class MiniLM(Embeddings):
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
-        packages("chroma", "computing sentence embeddings")
+        need_packages("chroma", "computing sentence embeddings")
         _files()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from demur._text import replace_surrogates
 from demur.errors import LocalModelError, MissingExtraError
-from demur.local.sessions import loaded, packages
+from demur.local.sessions import loaded, need_packages
 from demur.local.weights import Weights, hashed
 from demur.prompting import as_shown
 from demur.schema import ClaimLabel
@@ -83,12 +83,22 @@ _LABELS = (ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
 """The labels in the order of the model's outputs."""
 _BEGIN, _SEPARATOR, _UNKNOWN = 0, 2, 3
 """The tokens around the two texts, and the one in place of what the vocabulary lacks."""
+_OWN = ("<s>", "<pad>", "</s>", "<mask>")
+"""The tokens of the vocabulary that are no text."""
 _MOST, _MOST_OF_CLAIM = 512, 120
 """The most tokens that the model reads at once, and the most of a claim, as it was trained."""
 _OVERLAP = 5
 """Pieces of a text that is too long share a fifth of their tokens."""
 _SCRIPTS = {"LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC"}
 """The scripts of the languages in which the judge was measured, as in Unicode's names."""
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """Hold the tokens of a text, and where each stands in it."""
+
+    ids: Sequence[int]
+    offsets: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ class SmallJudge:
     """The number of pairs for a call. Calls run side by side, which two cores do faster."""
 
     def __post_init__(self) -> None:
-        packages("small", "the small judge")
+        need_packages("small", "the small judge")
         _files()
 
     @property
@@ -128,12 +138,21 @@ class SmallJudge:
             LocalModelError: The files are missing, damaged, or cannot be loaded.
         """
         tokenizer, session = loaded(*_files())
-        texts = {text: as_shown(replace_surrogates(text)) for text in chain.from_iterable(pairs)}
+        # Without white space around them, which would be a token that changes the probabilities.
+        texts = {
+            text: as_shown(replace_surrogates(text)).strip() for text in chain.from_iterable(pairs)
+        }
         encodings = tokenizer.encode_batch([*texts.values()], add_special_tokens=False)
-        encoded = dict(zip(texts, encodings, strict=True))
+        # A text may spell the judge's own tokens in other letters, which the tokenizer makes plain.
+        own = {tokenizer.token_to_id(token) for token in _OWN}
+        encoded = {
+            text: _Tokens([_UNKNOWN if at in own else at for at in one.ids], one.offsets)
+            for text, one in zip(texts, encodings, strict=True)
+        }
+        for claim in {claim for _, claim in pairs}:
+            _warn_of_script(_main_script(claim))
         judged: dict[tuple[str, str], Probabilities | str] = {}
         for reference, claim in dict.fromkeys(pairs):
-            _warn_of_script(_main_script(claim))
             unread = _unread(texts[claim], encoded[claim], texts[reference])
             judged[reference, claim] = unread or _judge(
                 session, encoded[reference].ids, encoded[claim].ids
@@ -151,7 +170,7 @@ def _judge(session: Any, reference: Sequence[int], claim: Sequence[int]) -> Prob
 
     def best(part: Sequence[int]) -> Probabilities:
         pieces = _pieces(reference, _MOST - 3 - len(part))
-        return max((_read(session, part, piece) for piece in pieces), key=support)
+        return max((_run(session, part, piece) for piece in pieces), key=support)
 
     return min(map(best, _pieces(claim, _MOST_OF_CLAIM)), key=support)
 
@@ -163,7 +182,7 @@ def _pieces(tokens: Sequence[int], most: int) -> list[Sequence[int]]:
     return [tokens[start : start + most] for start in starts]
 
 
-def _read(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Probabilities:
+def _run(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Probabilities:
     # One pair at a time: the model's 8 bits are scaled by the largest number of all pairs that are
     # read together, so a pair would get other probabilities in other company.
     ids = np.array([[_BEGIN, *claim, _SEPARATOR, *reference, _SEPARATOR]], np.int64)
@@ -180,7 +199,7 @@ def _read(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Proba
     return dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True))
 
 
-def _unread(claim: str, encoding: Any, reference: str) -> str | None:
+def _unread(claim: str, encoding: _Tokens, reference: str) -> str | None:
     """Return why a claim cannot be judged, or None.
 
     All that the vocabulary lacks looks the same to the model, so that another name would count as

@@ -14,8 +14,8 @@ _sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
 """The loaded tokenizers and models, by their files."""
 
 
-def packages(extra: str, what: str) -> tuple[Any, Any]:
-    """Import tokenizers and ONNX Runtime.
+def need_packages(extra: str, what: str) -> None:
+    """Check that tokenizers and ONNX Runtime can be imported.
 
     Args:
         extra: The extra that brings them.
@@ -25,11 +25,10 @@ def packages(extra: str, what: str) -> tuple[Any, Any]:
         MissingExtraError: One of them is not installed.
     """
     try:
-        import onnxruntime
-        import tokenizers
+        import onnxruntime  # noqa: F401 -- only whether it is there matters
+        import tokenizers  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(error.name or "onnxruntime", extra, what) from error
-    return tokenizers, onnxruntime
 
 
 def loaded(tokenizer: Path, weights: Path, longest: int | None = None) -> tuple[Any, Any]:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
 
 from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
-from demur.runtime import Steps
+from demur.local import JUDGE_FILES, find_judge
+from demur.runtime import Steps, is_local
 from demur.schema import ABSTAIN
+from demur_research.recording import RecordedChat
+from demur_research.recording_file import CallLine
 
 CHECKERS = ("logprobs", "joint", "per_claim")
 """The checkers of RefChecker that ask a chat model."""
+ADAPTER = "adapter"
+"""The checker that is demur's adapter for the local model."""
 WHOLE = "answer"
 """The name of RefChecker as a whole, on an answer whose claims it finds itself."""
 
@@ -34,6 +41,37 @@ class GivenClaims(RefChecker):
         It is None if a claim gets its most likely label, or the checker gives no probabilities.
         """
         return self._least
+
+
+class _Adapted(RecordedChat):
+    """Judge by demur's adapter for the local model, whose hash the recorded calls have."""
+
+    @property
+    def adapter_fingerprint(self) -> str:
+        """Return the sha256 of the adapter."""
+        (file,) = (name for name in JUDGE_FILES if name.endswith(".gguf"))
+        return find_judge(file).sha256
+
+    @property
+    def judging(self) -> dict[str, Any] | None:
+        """Return the call options of a judgement, or None if the model has no adapter."""
+        if self.inner is not None and getattr(self.inner, "judging", None) is None:
+            return None
+        return {ADAPTER: self.adapter_fingerprint}
+
+    def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
+        if self.inner is None or ADAPTER not in options:
+            return super()._asked(key, messages, options)
+        asked = {name: value for name, value in options.items() if name != ADAPTER}
+        line = super()._asked(key, messages, {**asked, **self.inner.judging})
+        return line.model_copy(update={"options": options})
+
+
+def adapted(model: BaseChatModel) -> BaseChatModel:
+    """Return a recorded model with demur's adapter, if it is the local one."""
+    if not (isinstance(model, RecordedChat) and is_local(model)):
+        return model
+    return _Adapted(recording=model.recording, told=model.told, inner=model.inner)
 
 
 def checker(name: str, model: BaseChatModel) -> Evaluator:

@@ -13,27 +13,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators import Evaluator
-from demur.local import JUDGE_FILES, SMALL, find_judge
-from demur.runtime import is_local
+from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
-from demur_research.recording import RecordedChat
-from demur_research.recording_file import CallLine
 from demur_research.resampling import share
-from demur_research.tables.checkers import CHECKERS, WHOLE, GivenClaims, checker, sample
+from demur_research.tables.checkers import (
+    ADAPTER,
+    CHECKERS,
+    WHOLE,
+    GivenClaims,
+    adapted,
+    checker,
+    sample,
+)
 from demur_research.texts.answers import let_through
 from demur_research.texts.injections import CASES, INJECTIONS, SETS, Case, Injection, bland, placed
 
 PLACES = ("passage", "claim")
-_ADAPTER = "adapter"
 _SMALL_WHOLE = f"{SMALL}-{WHOLE}"
-_MODES = (SMALL, _ADAPTER, *CHECKERS, WHOLE, _SMALL_WHOLE)
+_MODES = (SMALL, ADAPTER, *CHECKERS, WHOLE, _SMALL_WHOLE)
 
 
 def choose(sets: Sequence[str], limit: int | None) -> list[tuple[int, Injection]]:
@@ -76,46 +76,15 @@ def _pairs(
 # --- The judges -----------------------------------------------------------------------------------
 
 
-class _Adapted(RecordedChat):
-    """Judge by demur's adapter for the local model, whose hash the recorded calls have."""
-
-    @property
-    def adapter_fingerprint(self) -> str:
-        """Return the sha256 of the adapter."""
-        (file,) = (name for name in JUDGE_FILES if name.endswith(".gguf"))
-        return find_judge(file).sha256
-
-    @property
-    def judging(self) -> dict[str, Any] | None:
-        """Return the call options of a judgement, or None if the model has no adapter."""
-        if self.inner is not None and getattr(self.inner, "judging", None) is None:
-            return None
-        return {_ADAPTER: self.adapter_fingerprint}
-
-    def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
-        if self.inner is None or _ADAPTER not in options:
-            return super()._asked(key, messages, options)
-        asked = {name: value for name, value in options.items() if name != _ADAPTER}
-        line = super()._asked(key, messages, {**asked, **self.inner.judging})
-        return line.model_copy(update={"options": options})
-
-
-def _adapted(model: BaseChatModel) -> BaseChatModel:
-    """Return a recorded model with demur's adapter, if it is the local one."""
-    if not (isinstance(model, RecordedChat) and is_local(model)):
-        return model
-    return _Adapted(recording=model.recording, told=model.told, inner=model.inner)
-
-
 def _evaluator(bench: Bench, mode: str) -> Evaluator:
     if mode in (SMALL, _SMALL_WHOLE):
         return GivenClaims(model=SMALL) if mode == SMALL else RefChecker(SMALL)
-    return checker(mode, bench.model if mode in CHECKERS else _adapted(bench.model))
+    return checker(mode, bench.model if mode in CHECKERS else adapted(bench.model))
 
 
 def _default_modes(bench: Bench) -> list[str]:
-    model = _adapted(bench.model)
-    adapter = [_ADAPTER] if getattr(model, "judging", None) is not None else []
+    model = adapted(bench.model)
+    adapter = [ADAPTER] if getattr(model, "judging", None) is not None else []
     return [SMALL, *adapter, *CHECKERS]
 
 
@@ -229,7 +198,7 @@ INJECTION = Table(
     _make,
     options={
         "modes": f"some of {', '.join(_MODES)}, with commas between [default: all but {WHOLE} and "
-        f"{_SMALL_WHOLE}, and {_ADAPTER} only if the model has it]",
+        f"{_SMALL_WHOLE}, and {ADAPTER} only if the model has it]",
         "texts": f"some of {', '.join(SETS)}, with commas between [default: all]",
         "cases": "one tries a text with one case, all with every case that fails without a text "
         "[default: one]",

@@ -30,7 +30,15 @@ from demur_research.resampling import (
     share,
 )
 from demur_research.spending import Spent
-from demur_research.tables.checkers import FLOORS, GivenClaims, limits, sample, score
+from demur_research.tables.checkers import (
+    ADAPTER,
+    FLOORS,
+    GivenClaims,
+    adapted,
+    limits,
+    sample,
+    score,
+)
 from demur_research.tables.claims import Claimed, Judged, claims, judged, overlap
 from demur_research.texts.answers import let_through
 
@@ -97,14 +105,16 @@ class Judge:
     more, with a limit that every window reaches. This asks no model again.
 
     Raises:
-        ValueError: The recording has no model of this name, or another one.
+        ValueError: The recording has no model of this name, or another one, or the model "local"
+            has no adapter.
         DemurError: The judge is not available.
     """
 
     def __init__(self, bench: Bench, name: str) -> None:
-        model = _Remembering() if name == SMALL else bench.model_of(name)
-        self._own = GivenClaims(model=model)
-        self._support = GivenClaims(model=model, supported_from=sys.float_info.min)
+        model = _Remembering() if name == SMALL else adapted(bench.model_of(name))
+        by = "auto" if name == SMALL else ADAPTER
+        self._own = GivenClaims(model=model, checker=by)
+        self._support = GivenClaims(model=model, checker=by, supported_from=sys.float_info.min)
 
     @property
     def least(self) -> float | None:

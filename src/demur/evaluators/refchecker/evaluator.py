@@ -34,7 +34,7 @@ from demur.evaluators.refchecker.judging import (
     judged,
     with_quantities,
 )
-from demur.evaluators.refchecker.localization import quoted
+from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.prompts import ADAPTED, CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.remembering import (
@@ -78,7 +78,7 @@ _MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "adapter": 1, "nli": 
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
 # likely label.
-SUPPORTED_FROM: dict[str, float | None] = {
+_SUPPORTED_FROM: dict[str, float | None] = {
     **{"logprobs": 0.85, "adapter": 0.5, "nli": None},
     SMALL: 0.2,
 }
@@ -121,9 +121,11 @@ class RefChecker(ClaimEvaluator):
             any language model. It judges sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
-            but labelled by log-probabilities, which makes small local models usable. "auto":
-            "logprobs" for the local model, else "joint". For NLI, give a sentence-transformers
-            `CrossEncoder` or its name ("org/name" or a folder).
+            but labelled by log-probabilities, which makes small models usable. "adapter": the
+            local model judges by demur's adapter, one call for each claim and window. "auto":
+            "adapter" for the local model ("logprobs" if it has none), else "joint". For NLI, give a
+            sentence-transformers `CrossEncoder` or its name ("org/name" or a folder). With "small",
+            leave it out.
         claims: What a claim is. "sentences": each sentence, item or value of the answer as it
             stands, found without a model. "triplets": subject, predicate and object. "statements":
             short statements that can be understood alone. A model writes triplets and statements,
@@ -131,8 +133,8 @@ class RefChecker(ClaimEvaluator):
             the local model, else "triplets".
         supported_from: The probability of Entailment from which a claim counts as supported, in
             (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
-            give probabilities use it. None: 0.2 for "small" and 0.85 for "logprobs"; a
-            cross-encoder for NLI gives its most likely label.
+            give probabilities use it. None: 0.2 for "small", 0.5 for "adapter" and 0.85 for
+            "logprobs"; a cross-encoder for NLI gives its most likely label.
         aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
             claim has it, else Neutral if any claim has it, else Entailment. "major": the most
             frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
@@ -245,10 +247,11 @@ class RefChecker(ClaimEvaluator):
                 "checker='adapter' needs the model 'local' with its official weights, and "
                 "demur-judge: choose checker='logprobs', or run: pip install 'demur[local]'"
             )
-        if self.supported_from is not None and self._mode not in SUPPORTED_FROM:
+        if self.supported_from is not None and self._mode not in _SUPPORTED_FROM:
             raise ValueError(
                 f"supported_from has no effect with the checker {self._mode!r}, which gives no "
-                "probabilities: leave it out, or choose checker='logprobs' or the model 'small'"
+                "probabilities: leave it out, or choose the model 'small' or 'local', or "
+                "checker='logprobs'"
             )
         self._form = self._auto_form() if self.claims == "auto" else self.claims
         self._take(self.threshold)
@@ -409,12 +412,9 @@ class RefChecker(ClaimEvaluator):
         )
         windows = chosen.windows
         if self._mode == SMALL:
-            # Read by themselves, too, the sentences that a claim would be quoted with decide more
-            # often rightly (docs/results.md).
-            windows = [
-                (*of_claim, *filter(None, [quoted(claim.alone, of_claim)]))
-                for claim, of_claim in zip(different, windows, strict=True)
-            ]
+            # These sentences, read by themselves, too, make the judge right more often (decision
+            # 60).
+            windows = with_quotes([claim.alone for claim in different], windows)
         recalled = recall(identity, different, windows, sample.question)
         details: dict[str, Any] = {
             "checker": self._mode,
@@ -485,7 +485,7 @@ class RefChecker(ClaimEvaluator):
     @property
     def _least(self) -> float | None:
         """Return the probability from which a claim is supported; None: the most likely label."""
-        return self.supported_from or SUPPORTED_FROM.get(self._mode)
+        return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
     def _check(self) -> tuple[Checker, Hashable]:
         """Return the checker, and a key for what its findings depend on."""

@@ -97,18 +97,30 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evi
     return tuple(_quote(sentence, label) for sentence in _deciding(claim, references))
 
 
-def quoted(claim: str, windows: Iterable[Window]) -> Window:
-    """Return the sentences of the windows that decide about `claim` as one window, in their order.
+def with_quotes(
+    claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
+) -> list[tuple[Window, ...]]:
+    """Return each claim's windows, and behind them one of the sentences that decide about it.
 
-    Returns:
-        The sentences that `find_evidence` finds; empty if no sentence shares a word with the claim.
+    These are the sentences that `find_evidence` finds in the windows, in their order. A claim that
+    shares no word with its windows gets no further one.
     """
-    read = index(dict.fromkeys(passage for window in windows for passage in window))
-    chosen = sorted(
-        (Passage(one.context, one.start, one.text) for one in _deciding(claim, read)),
-        key=lambda passage: (passage.context is None, passage.context, passage.start),
-    )
-    return tuple(chosen)
+    # Claims about short references have the same windows.
+    indexed = {
+        of_claim: index(dict.fromkeys(passage for window in of_claim for passage in window))
+        for of_claim in dict.fromkeys(windows)
+    }
+    found = []
+    for claim, of_claim in zip(claims, windows, strict=True):
+        quoted = sorted(
+            (
+                Passage(one.context, one.start, one.text)
+                for one in _deciding(claim, indexed[of_claim])
+            ),
+            key=lambda passage: (passage.context is None, passage.context, passage.start),
+        )
+        found.append((*of_claim, tuple(quoted)) if quoted else of_claim)
+    return found
 
 
 def _deciding(claim: str, references: Index) -> list[Sentence]:
