@@ -226,6 +226,9 @@ class Claim(_Value):
     probabilities: dict[ClaimLabel, float] | None = None
     """The probability of each label, in [0, 1] and with the sum 1; None if the checker gives
     none."""
+    support: float | None = Field(default=None, ge=0, le=1)
+    """The probability of Entailment in the text that supports the claim most, in [0, 1]. None if
+    the claim was not checked, or if the checker gives no probabilities."""
     evidence: tuple[Evidence, ...] = ()
     """The passages that decided the label; empty for Neutral."""
     missing_quantities: tuple[Text, ...] = ()

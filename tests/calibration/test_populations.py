@@ -162,7 +162,7 @@ def test_that_is_what_refchecker_lets_pass_with_labels_missing(
     labels: list[ClaimLabel | None], threshold: float
 ) -> None:
     undecided = aggregate(labels, "soft", None)  # The threshold is not chosen yet.
-    found = Evaluation(name="x", error="-", details={"score_bounds": list(undecided.bounds)})
+    found = Evaluation(name="x", error="-", details={"score_bounds": list(undecided.share.bounds)})
     most = passes_up_to(found)
     assert most is not None
     assert (aggregate(labels, "soft", threshold).passed is True) is (most >= threshold)

@@ -58,7 +58,7 @@ class Stage(ClaimEvaluator):
         return Evaluation(
             name="Stage",
             passed=verdict.passed,
-            score=verdict.score if verdict.determined else None,
+            score=verdict.share.value if verdict.determined else None,
             error=None if verdict.determined else "labels are missing",
             claims=tuple(claims),
             details=dict(details),

@@ -298,9 +298,9 @@ def test_a_cross_encoder_is_told_by_what_it_says_or_by_its_own_fingerprint() -> 
     encoder = SimpleNamespace(model=SimpleNamespace(config=config), predict=list)
     checker: Any = {"checker": encoder}
     told = RefChecker(silent(), **checker).fingerprints["checker"]
-    assert told == "nli SimpleNamespace Entailment Neutral Contradiction"
+    assert told == "nli SimpleNamespace Entailment Neutral Contradiction, the least support"
     encoder.fingerprint = "7"
-    assert RefChecker(silent(), **checker).fingerprints["checker"] == "nli 7"
+    assert RefChecker(silent(), **checker).fingerprints["checker"] == "nli 7, the least support"
 
 
 @pytest.mark.parametrize("aggregation", ["strict", "major"])

@@ -89,13 +89,16 @@ def grade(number: int, found: Evaluation) -> Grade:
     if found.undetermined:
         return "undetermined"
     share = supported(number) / len(ATTRIBUTES)
-    low, high = found.details["score_bounds"]
     missing = None in labels
-    if found.passed is not (share == 1) or not low <= share <= high:
+    supports = [claim.support for claim in found.claims if claim.label and claim.support]
+    least = min(supports, default=share)
+    low, high = found.details["score_bounds"]
+    if found.passed is not (share == 1) or not any(low <= one <= high for one in (share, least)):
         return "wrong"
-    if found.score != (None if missing else share):
-        return "wrong"
-    return "partial" if missing else "right"
+    if found.score is None or missing:
+        return "partial" if missing and found.score is None else "wrong"
+    by_support = found.score == least and (least > 0.5) is (share == 1)
+    return "right" if found.score == share or by_support else "wrong"
 
 
 def question(number: int) -> str:

@@ -68,8 +68,8 @@ def test_known_values(
     verdict = aggregate(labels, aggregation, threshold)
     assert verdict.determined
     assert (verdict.label, verdict.passed) == (label, passed)
-    assert verdict.score == labels.count(E) / len(labels)
-    assert verdict.bounds == (verdict.score, verdict.score)
+    assert verdict.share.value == labels.count(E) / len(labels)
+    assert verdict.share.bounds == (verdict.share.value, verdict.share.value)
 
 
 def by_definition(labels: Sequence[ClaimLabel], aggregation: str, threshold: float | None) -> Label:
@@ -98,8 +98,8 @@ def test_missing_labels_leave_it_open_exactly_when_a_completion_changes_the_deci
         decided.pop() if threshold is not None and len(decided) == 1 else None
     )
     shares = [full.count(E) / len(full) for full in completions(labels)]
-    assert verdict.bounds == (min(shares), max(shares))
-    assert verdict.score == (None if None in labels else shares[0])
+    assert verdict.share.bounds == (min(shares), max(shares))
+    assert verdict.share.value == (None if None in labels else shares[0])
 
 
 # -- over a data set ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from demur_research.bench import NotRun, Table
 from demur_research.tables import (
+    answers,
     claims,
     injection,
     judges,
@@ -26,6 +27,7 @@ TABLES: Mapping[str, Table] = {
         refchecker.TABLES,
         claims.TABLES,
         judges.TABLES,
+        answers.TABLES,
         unchecked.TABLES,
         injection.TABLES,
         windows.TABLES,

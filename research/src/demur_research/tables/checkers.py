@@ -104,18 +104,15 @@ def sample(
 def score(found: Evaluation) -> float | None:
     """Return how well supported a claim or an answer is said to be, in [0, 1]; None: undetermined.
 
-    For a single claim, the score is the probability of Entailment if the checker gives one.
-    Otherwise the label gives it: Entailment 1, Neutral 0.5, Contradiction 0. For several claims, it
-    is the entailed share.
+    This is the evaluation's score, but a single claim that is Neutral by a checker without
+    probabilities has 0.5.
     """
     if found.undetermined or found.label == ABSTAIN:
         return None if found.undetermined else 1.0
-    if len(found.claims) != 1:
-        return found.score
-    (claim,) = found.claims
-    if claim.probabilities:
-        return claim.probabilities[ClaimLabel.ENTAILMENT]
-    return 0.5 if claim.label is ClaimLabel.NEUTRAL else float(claim.label is ClaimLabel.ENTAILMENT)
+    match found.claims:
+        case [Claim(label=ClaimLabel.NEUTRAL, support=None)]:
+            return 0.5
+    return found.score
 
 
 def passing(name: str, passed: bool) -> Evaluation:

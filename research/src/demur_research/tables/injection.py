@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from demur import ClaimLabel, Evaluation, RefChecker
+from demur import Evaluation, RefChecker
 from demur.evaluators import Evaluator
 from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
@@ -182,12 +182,9 @@ def _told(bench: Bench, talked: Sequence[_Passed]) -> list[str]:
 
 
 def _support(found: Evaluation) -> str:
-    """Return the probability of Entailment that the evaluation has, or else its label.
-
-    For a claim that fails, it is that of the window that is surest of the failure.
-    """
-    shares = found.claims[0].probabilities if len(found.claims) == 1 else None
-    return f"{shares[ClaimLabel.ENTAILMENT]:.3f}" if shares else str(found.label)
+    """Return the support of the evaluation's single claim, or else its label."""
+    support = found.claims[0].support if len(found.claims) == 1 else None
+    return str(found.label) if support is None else f"{support:.3f}"
 
 
 INJECTION = Table(

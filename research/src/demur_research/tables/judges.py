@@ -7,17 +7,14 @@ of the window that supports it most, since one window that reaches the limit let
 from __future__ import annotations
 
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from langchain_core.runnables import RunnableConfig
 
-from demur import ClaimLabel
-from demur.local import SMALL, SmallJudge
+from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import (
@@ -43,6 +40,8 @@ from demur_research.tables.claims import Claimed, Judged, claims, judged, overla
 from demur_research.texts.answers import let_through
 
 JUDGES = (SMALL, "local")
+JUDGE_OPTION = f"{' or '.join(JUDGES)} [default: {SMALL}]"
+"""What the option `judge` is, of tables about one judge."""
 _LIMITS = {SMALL: (0.1, 0.15, 0.2, 0.3, 0.5), "local": (0.2, 0.35, 0.5, 0.65, 0.8)}
 """The limits that `judges-limits` compares, beside the judge's own."""
 _DATA = "aggrefact"
@@ -82,27 +81,8 @@ def choose(every: Sequence[Claimed], limit: int | None, seed: int) -> list[Claim
     return [one for _, one in sorted(turns, key=lambda of: of[0])][:limit]
 
 
-@dataclass(frozen=True)
-class _Remembering(SmallJudge):
-    """Judge a pair once, and remember what was said of it."""
-
-    _known: dict[tuple[str, str], dict[ClaimLabel, float] | str] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
-        lacking = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        if lacking:
-            self._known.update(zip(lacking, super().predict(lacking), strict=True))
-        return [self._known[pair] for pair in pairs]
-
-
 class Judge:
-    """Check claims as RefChecker does with a judge, and keep the support of those that fail.
-
-    For a claim that fails, an evaluation has the probabilities of the window that is surest of the
-    failure, and not those of the window that supports the claim most. So the claim is checked once
-    more, with a limit that every window reaches. This asks no model again.
+    """Check claims as RefChecker does with a judge.
 
     Raises:
         ValueError: The recording has no model of this name, or another one, or the model "local"
@@ -111,10 +91,9 @@ class Judge:
     """
 
     def __init__(self, bench: Bench, name: str) -> None:
-        model = _Remembering() if name == SMALL else adapted(bench.model_of(name))
-        by = "auto" if name == SMALL else ADAPTER
-        self._own = GivenClaims(model=model, checker=by)
-        self._support = GivenClaims(model=model, checker=by, supported_from=sys.float_info.min)
+        small = name == SMALL
+        model = SMALL if small else adapted(bench.model_of(name))
+        self._own = GivenClaims(model=model, checker="auto" if small else ADAPTER)
 
     @property
     def least(self) -> float | None:
@@ -128,13 +107,23 @@ class Judge:
             claim: The claim.
             config: The config that counts the calls.
         """
-        asked = sample(claim.alone, claim.contexts)
-        found = self._own.invoke(asked, config)
+        found = self._own.invoke(sample(claim.alone, claim.contexts), config)
         if found.undetermined:
             return Judged(claim, None, None)
-        # Without the config: each call was counted above.
-        support = score(self._support.invoke(asked))
-        return Judged(claim, support, None if support is None else let_through(found))
+        return Judged(claim, score(found), let_through(found))
+
+
+def judge_of(bench: Bench) -> str:
+    """Return the name of the one judge that the option `judge` names.
+
+    Raises:
+        ValueError: The option names none of the judges, or several.
+    """
+    name, *others = bench.names("judge", JUDGES, [SMALL])
+    if others:
+        given = bench.options["judge"]
+        raise ValueError(f"judge: expected one of {', '.join(JUDGES)}, got {given!r}")
+    return name
 
 
 def _floors(of: Sequence[Claimed]) -> dict[str, Measured]:
@@ -322,10 +311,7 @@ TABLE = Table(
 
 
 def _limits(bench: Bench) -> Result:
-    name, *others = bench.names("judge", JUDGES, [SMALL])
-    if others:
-        given = bench.options["judge"]
-        raise ValueError(f"judge: expected one of {', '.join(JUDGES)}, got {given!r}")
+    name = judge_of(bench)
     judge, sets = Judge(bench, name), by_set(bench.read(_DATA))
     _, together = _macro([*sets])
     asked: list[Done[Judged]] = []
@@ -371,7 +357,7 @@ LIMITS = Table(
     "supported.",
     (_DATA,),
     _limits,
-    options={"judge": f"{' or '.join(JUDGES)} [default: {SMALL}]"},
+    options={"judge": JUDGE_OPTION},
 )
 
 TABLES = (TABLE, LIMITS)

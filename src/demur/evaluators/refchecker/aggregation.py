@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from demur.schema import ClaimLabel, Evaluation
+from demur.schema import Claim, ClaimLabel, Evaluation
 
 Aggregation = Literal["strict", "soft", "major"]
 
@@ -35,6 +35,16 @@ def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
 
 
 @dataclass(frozen=True)
+class Score:
+    """Hold an answer's score, as far as the labels of its claims are known."""
+
+    value: float | None
+    """The score, in [0, 1]; None if labels are missing."""
+    bounds: tuple[float, float]
+    """The lowest and the highest score that are possible, whatever the missing labels are."""
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """Hold the decision that the labels of an answer's claims give."""
 
@@ -43,10 +53,8 @@ class Aggregate:
     label: ClaimLabel | None
     """The answer's label, or None if the missing labels could change it."""
     passed: bool | None
-    score: float | None
-    """The share of all claims that are entailed, in [0, 1]; None if labels are missing."""
-    bounds: tuple[float, float]
-    """The lowest and the highest score that are possible, whatever the missing labels are."""
+    share: Score
+    """The share of all claims that are entailed."""
 
 
 def aggregate(
@@ -86,9 +94,33 @@ def aggregate(
         determined=determined,
         label=verdicts.pop() if len(verdicts) == 1 else None,
         passed=passes.pop() if determined else None,
-        score=None if missing else bounds[0],
-        bounds=bounds,
+        share=Score(None if missing else bounds[0], bounds),
     )
+
+
+def least_support(claims: Sequence[Claim]) -> Score | None:
+    """Return the support of the claim that is supported least, as the score of an answer.
+
+    One wrong claim makes an answer wrong, so this ranks answers better than the mean of their
+    claims does (docs/results.md, "The score of an answer"). And an answer reaches a threshold
+    exactly if "strict" passes it with that threshold as the limit of each claim.
+
+    A claim without a label has some texts that could not be judged, and these can only add to its
+    support.
+
+    Args:
+        claims: The claims that were checked, at least one.
+
+    Returns:
+        The score. None if a claim has a label and no probability.
+    """
+    labelled = [claim for claim in claims if claim.label is not None]
+    if any(claim.support is None for claim in labelled):
+        return None
+    lowest = min(claim.support or 0.0 for claim in claims)
+    if len(labelled) == len(claims):
+        return Score(lowest, (lowest, lowest))
+    return Score(None, (lowest, min((claim.support or 0.0 for claim in labelled), default=1.0)))
 
 
 def _decide(

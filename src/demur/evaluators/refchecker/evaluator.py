@@ -23,7 +23,7 @@ from demur._resolve import resolve_judge
 from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
-from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
+from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
 from demur.evaluators.refchecker.checking import Checker, Classifier
 from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
@@ -99,9 +99,11 @@ class RefChecker(ClaimEvaluator):
     none, `retriever` is asked for them with the question, or with the answer if there is no
     question. An answer that states nothing needs no references.
 
-    The evaluation's `score` is the share of the claims that the references entail, in [0, 1]. Its
-    `label` is "Entailment", "Neutral" or "Contradiction". For an answer that states nothing to
-    check, the label is "Abstain", and `score` and `passed` are None.
+    The evaluation's `score` is in [0, 1]. If the checker gives probabilities and `aggregation` is
+    "strict", it is the `support` of the claim that is supported least. Else it is the share of the
+    claims that the references entail. The `label` is "Entailment", "Neutral" or "Contradiction".
+    For an answer that states nothing to check, the label is "Abstain", and `score` and `passed` are
+    None.
 
     The evaluation is undetermined (`error` says why) if the answer is empty, there are no
     references, or a model fails. It is also undetermined if labels are missing that could change
@@ -141,9 +143,10 @@ class RefChecker(ClaimEvaluator):
             the claims reaches `threshold`, else the worst label. An answer passes if its label is
             Entailment.
         threshold: The entailed share that "soft" requires, in [0, 1]; the other aggregations do not
-            use it. Give a number. For "soft" you can also give a `Threshold` that was chosen from
-            scores with the same `fingerprints`, or the file that it was saved in. None: nothing is
-            decided, and `passed` is None.
+            use the number. Or a `Threshold` that was chosen from scores with the same
+            `fingerprints`, or the file that it was saved in: the score from which an answer passes.
+            With "strict", it takes the place of `supported_from`. None: nothing is decided, and
+            `passed` is None.
         retriever: A Runnable from a query to documents. It is asked for samples without references,
             and for samples whose only references are what the user said
             (`Guard(conversation=True)`).
@@ -161,8 +164,9 @@ class RefChecker(ClaimEvaluator):
 
     Raises:
         ValueError: An argument is out of its range or names no known mode or model. Or a
-            `Threshold` was chosen from other scores, or was given with another aggregation than
-            "soft". Or `supported_from` was given with a checker that gives no probabilities.
+            `Threshold` was chosen from other scores, or has no effect: with "major", with "strict"
+            and a checker that gives no probabilities, or beside `supported_from`. Or
+            `supported_from` was given with a checker that gives no probabilities.
         TypeError: `model` is not a chat model, or `checker` is not a cross-encoder.
         DemurError: The model or the cross-encoder is not available.
     """
@@ -205,8 +209,8 @@ class RefChecker(ClaimEvaluator):
         if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
             warnings.warn(
                 f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
-                "passes an answer labelled Entailment; for a share of the claims choose "
-                "aggregation='soft'",
+                "passes an answer labelled Entailment: choose supported_from for the probability "
+                "from which a claim is supported, or aggregation='soft' for a share of the claims",
                 stacklevel=2,
             )
         super().__init__(**fields)
@@ -291,17 +295,22 @@ class RefChecker(ClaimEvaluator):
         """Refuse a `Threshold` that would have no effect here, or that is bound to other scores."""
         if not isinstance(threshold, Threshold):
             return
-        if self.aggregation != "soft":
+        if self.aggregation != "soft" and not self._by_support:
             raise ValueError(
-                f"a Threshold has no effect with aggregation={self.aggregation!r}, which passes an "
-                "answer labelled Entailment: choose aggregation='soft', which passes one whose "
-                "score reaches it"
+                f"a Threshold has no effect with aggregation={self.aggregation!r} and the checker "
+                f"{self._mode!r}, which pass an answer labelled Entailment: choose "
+                "aggregation='soft', which passes one whose score reaches it"
+            )
+        if self._by_support and self.supported_from is not None:
+            raise ValueError(
+                f"supported_from={self.supported_from!r} has no effect beside a Threshold, which "
+                "takes its place: give one of the two"
             )
         if not 0 <= threshold.value <= 1:
             raise ValueError(
                 f"expected a threshold in [0, 1], as scores are, got {threshold.value!r}"
             )
-        refuse_foreign(threshold, self)
+        refuse_foreign(threshold, self, "supported_from" if self._by_support else "threshold")
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -319,7 +328,9 @@ class RefChecker(ClaimEvaluator):
             further = {"calibration": CALIBRATION}
         elif self._mode == "adapter":
             checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
-        if (least := self._least) is not None:
+        if self._by_support:
+            checker = f"{checker}, the least support"
+        elif (least := self._least) is not None:
             checker = f"{checker}, supported from {least}"
         judge = self._judge
         return {
@@ -483,8 +494,15 @@ class RefChecker(ClaimEvaluator):
         return self.max_windows or _MAX_WINDOWS[self._mode]
 
     @property
+    def _by_support(self) -> bool:
+        """Return whether an answer's score is the support of the claim that is supported least."""
+        return self.aggregation == "strict" and self._mode in _SUPPORTED_FROM
+
+    @property
     def _least(self) -> float | None:
         """Return the probability from which a claim is supported; None: the most likely label."""
+        if self._by_support and isinstance(self.threshold, Threshold):
+            return self.threshold.value
         return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
     def _check(self) -> tuple[Checker, Hashable]:
@@ -507,12 +525,14 @@ class RefChecker(ClaimEvaluator):
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)
         verdict = aggregate([claim.label for claim in claims], self.aggregation, least)
+        # A cascade's other stages may label without probabilities.
+        score = (self._by_support and least_support(claims)) or verdict.share
         missing = [claim for claim in claims if claim.label is None]
         details = {
             **details,
             "counts": counts_of(claims),
             "unlabelled": len(missing),
-            "score_bounds": list(verdict.bounds),
+            "score_bounds": list(score.bounds),
         }
         if not verdict.determined:
             raise UndeterminedError(
@@ -523,7 +543,7 @@ class RefChecker(ClaimEvaluator):
             )
         return Evaluation(
             name=self.get_name(),
-            score=verdict.score,
+            score=score.value,
             label=verdict.label and verdict.label.value,
             passed=verdict.passed,
             explanation=explanation(claims, in_part=bool(details.get("windows_left_out"))),

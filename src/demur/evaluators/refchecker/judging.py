@@ -39,6 +39,7 @@ def judged(
                 update={
                     "label": label,
                     "probabilities": _probabilities(findings, label),
+                    "support": _support(findings),
                     "evidence": tuple(dict.fromkeys(evidence)),
                     "error": None if label else next(f.error for f in findings if f.error),
                 }
@@ -70,6 +71,12 @@ def _probabilities(
         return None
     known = [f.probabilities for f in findings if f.label is label and f.probabilities]
     return dict(max(known, key=lambda shares: shares[label])) if known else None
+
+
+def _support(findings: Sequence[WindowFinding]) -> float | None:
+    """Return the probability of Entailment in the window that supports the claim most."""
+    known = [f.probabilities[ClaimLabel.ENTAILMENT] for f in findings if f.probabilities]
+    return max(known, default=None)
 
 
 def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> float:

@@ -39,7 +39,7 @@ class Response:
         found = aggregate([claim.label for claim in self.claims], "strict", 1)
         return Evaluation(
             name="people",
-            score=found.score,
+            score=found.share.value,
             label=found.label and found.label.value,
             passed=found.passed,
             claims=self.claims,
