@@ -46,6 +46,16 @@ def test_sentences_cover_all_that_is_not_blank_and_index_the_text(text: str) -> 
         ("A\ud800B. C\udfffD.", ["A\ud800B.", "C\udfffD."]),
         ("שלום עולם. מה נשמע?", ["שלום עולם.", "מה נשמע?"]),
         (" \t\r\n", []),
+        (
+            "collections.Counter counts. See `pathlib.Path.glob`.It opened in 1793.It is old.",
+            [
+                "collections.Counter counts.",
+                "See `pathlib.Path.glob`.",
+                "It opened in 1793.",
+                "It is old.",
+            ],
+        ),
+        ("No.Yes, and a.B(). C.", ["No.Yes, and a.B().", "C."]),
     ],
 )
 def test_sentences_of_many_scripts(text: str, expected: list[str]) -> None:

@@ -30,12 +30,11 @@ from demur.schema import Usage
 from demur.views import terminal
 
 QUESTIONS = (
-    "Does random.shuffle return a new list?",
-    "Does textwrap.dedent remove all leading whitespace?",
-    "Does copy.copy copy nested objects too?",
+    "Does random.randint include the upper end?",
+    "Does json.dumps sort the keys by default?",
 )
-"""The questions, as a programmer would ask them. A small model answers the second too boldly, and
-the third against the passages."""
+"""The questions, as a programmer would ask them. A small model says yes to both, and is wrong the
+second time."""
 
 RETRIEVED = 2
 """The number of passages for a question, and for each failed claim when the chain answers again. It

@@ -86,11 +86,7 @@ class Feedback(BaseModel):
         The text differs from attempt to attempt, so that a cache does not return a rejected answer
         again.
         """
-        before = (
-            f"Of {self.attempt} answers none held. In the last one:" if self.attempt > 1 else ""
-        )
-        problems = (f"- {' '.join(problem.text.split())}" for problem in self.problems)
-        return "\n".join(line for line in (self.instruction, before, *problems) if line)
+        return in_words(self, self.problems)
 
     @property
     def prompt(self) -> str:
@@ -115,7 +111,7 @@ class Feedback(BaseModel):
                     evaluator=evaluation.name,
                     claim=claim,
                     query=claim.text,
-                    text=_in_words(claim),
+                    text=_claim_in_words(claim),
                 )
         for evaluation in self.evaluations:
             if not _failed(evaluation):
@@ -130,6 +126,14 @@ class Feedback(BaseModel):
                     query=self.question or self.answer,
                     text=_NOTHING if nothing else rejects,
                 )
+
+
+def in_words(feedback: Feedback, problems: Iterable[Problem]) -> str:
+    """Return the instruction, how many answers were rejected, and some of the problems, as text."""
+    tried = f"Of {feedback.attempt} answers none held. In the last one:"
+    listed = (f"- {' '.join(problem.text.split())}" for problem in problems)
+    lines = (feedback.instruction, tried if feedback.attempt > 1 else "", *listed)
+    return "\n".join(line for line in lines if line)
 
 
 def _failed(evaluation: Evaluation) -> list[tuple[Claim, Failure]]:
@@ -151,7 +155,7 @@ def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
     return first.values()
 
 
-def _in_words(claim: Claim) -> str:
+def _claim_in_words(claim: Claim) -> str:
     if claim.label is not ClaimLabel.CONTRADICTION:
         return f"Not in the sources: {claim.text}"
     quotes = [f'"{evidence.text}"' for evidence in claim.evidence]

