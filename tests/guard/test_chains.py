@@ -87,7 +87,7 @@ def test_a_repair_model_corrects_from_what_the_chain_retrieved(
             model=other.model(),
         )
         found = guard.with_trace().invoke(GIVEN)
-        (repair,) = (prompt for prompt in other.prompts() if "<problems-" in prompt)
+        (repair,) = (prompt for prompt in other.prompts() if "<wrong-" in prompt)
     assert text_in(found.output) == RIGHT
     assert [attempt.origin for attempt in found.trace.attempts] == ["chain", "repair"]
     assert all(text in repair for text in (FACTS[0], QUESTION, "97"))

@@ -20,7 +20,7 @@ Answer the question from the documents alone, in its language and in a few short
 earlier answer was wrong: do not repeat its problems. If the documents do not answer the question, \
 say so."""
 _CORRECT = """\
-You correct wrong answers. The wrong statements are listed: the documents do not say so. Say in a \
+You correct wrong answers. The statements below are wrong: the documents do not say so. Say in a \
 few short sentences what the documents say instead, in the language of the question. If a wrong \
 statement says yes, the right answer says no, and the other way round. If the documents do not \
 answer the question, say so."""
@@ -47,10 +47,9 @@ def repair_prompt(
     """Return the prompt that asks a model for a better answer.
 
     The prompt lists the wrong claims of an answer in prose, and nothing else of it. A small model
-    corrects bare statements, but repeats them if it is told whether the sources contradict them and
-    what they say. Of the answers to 12 questions that are answered with yes or no, it corrected 10
-    from the bare statements and none from those with quotes. A call without a question shows the
-    rejected answer too, which then says what to answer.
+    corrects bare statements, but repeats them if it is told that the sources contradict them, and
+    what the sources say (docs/measured-on-the-way.md, "What a repair is told"). A call without a
+    question shows the rejected answer too, which then says what to answer.
 
     Args:
         feedback: The feedback on the rejected answer.
@@ -70,10 +69,11 @@ def repair_prompt(
     wrong = () if form else feedback.claims
     problems = [one for one in feedback.problems if one.claim is None or not wrong]
     task = _REPAIR_DATA if form else _CORRECT if wrong else _REPAIR
+    asked = "JSON" if form else "corrected answer" if wrong else "answer"
     prompt = Prompt(
         system="".join([task, *further, _REPLY]),
         fields=("documents", "style", "problems", "form", "question", "wrong"),
-        closing=f"The {'JSON' if form else 'answer'}, from the documents alone:",
+        closing=f"The {asked}, from the documents alone:",
     )
     return prompt.messages(
         documents="\n\n".join(texts) or "(none were found)",
