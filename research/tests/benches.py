@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
 
 from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
 from demur_research.datasets.rows import LabelledRow, Reading
 from demur_research.recording import open_recording
 from demur_research.tables import TABLES
+from support.fakes import ScriptedModel, isolated
 
 
 @contextmanager
@@ -75,3 +78,30 @@ def first_token(shares: Mapping[str, float]) -> AIMessage:
     top = [{"token": token, "logprob": logprob} for token, logprob in shares.items()]
     metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
     return AIMessage(top[0]["token"], response_metadata=metadata)
+
+
+class LocalJudge(ScriptedModel):
+    """Stand for the local model with demur's adapter, without which it gives no label."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "demur-local"
+
+    @property
+    def judging(self) -> dict[str, Any]:
+        return {"extra_body": {"lora": "ours"}}
+
+    def _generate(self, *args: Any, **options: Any) -> ChatResult:
+        assert options["extra_body"] == {"lora": "ours"}
+        return super()._generate(*args, **options)
+
+
+def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+    """Support a claim as it says: "It is 0.97 sure." """
+    words = isolated("claim", messages).split()
+    if "unreadable" in words:
+        return "Perhaps."
+    support = float(words[2])
+    other = math.log((1 - support) / 2)
+    named = {"Entailment": math.log(support), "Neutral": other, "Contradiction": other}
+    return first_token(dict(sorted(named.items(), key=lambda one: -one[1])))

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 
-from benches import first_token, made, row_of, values
+from benches import LocalJudge, made, row_of, says_its_support, values
 from demur_research.bench import Result
 from demur_research.datasets.rows import Answer, LabelledRow, Part
-from support.fakes import ScriptedModel, isolated
-
-
-class _Local(ScriptedModel):
-    """Stand for the local model with demur's adapter."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "demur-local"
-
-    @property
-    def judging(self) -> dict[str, Any]:
-        return {}
-
-
-def _says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-    word = isolated("claim", messages).split()[2]
-    if word == "hardly":
-        return "Perhaps."
-    other = math.log((1 - float(word)) / 2)
-    named = {"Entailment": math.log(float(word)), "Neutral": other, "Contradiction": other}
-    return first_token(dict(sorted(named.items(), key=lambda one: -one[1])))
 
 
 def biography(key: str, *sentences: tuple[object, bool]) -> LabelledRow:
@@ -49,7 +23,7 @@ def biography(key: str, *sentences: tuple[object, bool]) -> LabelledRow:
 
 
 def make(path: Path, *data: LabelledRow, **options: str) -> Result:
-    model = _Local(script=_says_its_support)
+    model = LocalJudge(script=says_its_support)
     return made("judges-answers", path, model, {"wikibio-gpt3": data}, options=options)
 
 
@@ -74,7 +48,7 @@ def test_each_run_of_sentences_is_an_answer_that_is_right_if_all_of_them_are(
 
 
 def test_an_answer_with_a_sentence_that_could_not_be_judged_is_left_out(tmp_path: Path) -> None:
-    unread = biography("c", (0.9, True), ("hardly", False), (0.8, True))
+    unread = biography("c", (0.9, True), ("unreadable", False), (0.8, True))
     found = make(tmp_path / "r", *TWO, unread, judge="local")
     assert row_of(found, "mean support").items == 8
     assert any("1 of 7 sentences could not be judged" in note for note in found.notes)

@@ -7,16 +7,13 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatResult
 
-from benches import first_token, made, row_of, values
+from benches import LocalJudge, made, row_of, says_its_support, values
 from demur import ClaimLabel
 from demur.local import SmallJudge
 from demur_research.bench import Bench, Result
@@ -26,36 +23,6 @@ from demur_research.recording import Recording
 from demur_research.resampling import balanced_accuracy
 from demur_research.tables import judges
 from demur_research.tables.claims import Claimed, Judged
-from support.fakes import ScriptedModel, isolated
-
-# -- The local judge, scripted ---------------------------------------------------------------------
-
-
-class Local(ScriptedModel):
-    """Stand for the local model with demur's adapter, without which it gives no label."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "demur-local"
-
-    @property
-    def judging(self) -> dict[str, Any]:
-        return {"extra_body": {"lora": "ours"}}
-
-    def _generate(self, *args: Any, **options: Any) -> ChatResult:
-        assert options["extra_body"] == {"lora": "ours"}
-        return super()._generate(*args, **options)
-
-
-def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-    """Support a claim as it says: "It is 0.97 sure." """
-    words = isolated("claim", messages).split()
-    if "unreadable" in words:
-        return "Perhaps."
-    support = float(words[2])
-    other = math.log((1 - support) / 2)
-    named = {"Entailment": math.log(support), "Neutral": other, "Contradiction": other}
-    return first_token(dict(sorted(named.items(), key=lambda one: -one[1])))
 
 
 def rows(name: str | None, right: Sequence[object], wrong: Sequence[object]) -> list[LabelledRow]:
@@ -80,7 +47,7 @@ OTHER = rows("other", right=[0.98], wrong=[0.01])
 
 
 def make(table: str, path: Path, data: Sequence[LabelledRow], **options: str) -> Result:
-    model = Local(script=says_its_support)
+    model = LocalJudge(script=says_its_support)
     return made(table, path, model, {"aggrefact": data}, options=options)
 
 

@@ -100,7 +100,7 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evi
 def with_quotes(
     claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
 ) -> list[tuple[Window, ...]]:
-    """Return each claim's windows, and behind them one of the sentences that decide about it.
+    """Return each claim's windows, and behind them a window of the sentences that decide about it.
 
     These are the sentences that `find_evidence` finds in the windows, in their order. A claim that
     shares no word with its windows gets no further one.
