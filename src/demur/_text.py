@@ -13,6 +13,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _STRETCH = 4000
 # A name such as collections.Counter. Two sentences without a space between them may look like one
 # too. They are read as one sentence then, all of which has to be supported.
+_GLUED = re.compile(r"\.[A-Za-z_]")
 _DOTTED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
 _BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
@@ -120,8 +121,9 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
     while at < len(line):
         stretch = line[at : at + _STRETCH]
         ends = [found["end_index"] for found in get_sentence_boundaries("en", stretch)]
-        inside = {at for name in _DOTTED.finditer(stretch) for at in range(*name.span())}
-        ends = [end for end in ends if end not in inside or end - 1 not in inside]
+        if any(_GLUED.match(stretch, end - 1) for end in ends):
+            names = [name.span() for name in _DOTTED.finditer(stretch)]
+            ends = [end for end in ends if not any(first < end < last for first, last in names)]
         if at + _STRETCH < len(line):
             # The last sentence may continue after the stretch, so it begins the next stretch. A
             # sentence that fills the whole stretch is cut, between words if possible.
