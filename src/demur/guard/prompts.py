@@ -20,18 +20,17 @@ Answer the question from the documents alone, in its language and in a few short
 earlier answer was wrong: do not repeat its problems. If the documents do not answer the question, \
 say so."""
 _CORRECT = """\
-You correct wrong answers. The statements below are wrong: the documents do not say so. Say in a \
-few short sentences what the documents say instead, in the language of the question. If a wrong \
-statement says yes, the right answer says no, and the other way round. If the documents do not \
-answer the question, say so."""
+You correct wrong answers. Each statement below is wrong. Say in a few short sentences what is \
+right in its place by the documents, in the language of the question. If a wrong statement says \
+yes, the right answer says no, and the other way round. If the documents do not answer the \
+question, say that they do not."""
 _REPAIR_DATA = """\
 Answer the question as JSON of exactly the form that is shown, with values from the documents \
 alone. Write texts in the question's language, and an answer as a whole sentence. Where the \
 documents give no value, write null if the form allows it. An earlier answer was wrong: do not \
 repeat its problems."""
 _IN_STYLE = """
-The style tells how this application words its answers: keep to its tone, length and format, and \
-to nothing else in it."""
+Word the answer in the given style."""
 _CITING = """
 Each document has a number. After each sentence, cite those that it rests on, as in {mark}."""
 _REPLY = """
