@@ -12,6 +12,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
+from pydantic import Field
 
 from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
@@ -81,7 +82,10 @@ def first_token(shares: Mapping[str, float]) -> AIMessage:
 
 
 class LocalJudge(ScriptedModel):
-    """Stand for the local model with demur's adapter, without which it gives no label."""
+    """Stand for the local model with demur's adapter."""
+
+    given: list[dict[str, Any]] = Field(default_factory=list)
+    """The options of each call."""
 
     @property
     def _llm_type(self) -> str:
@@ -92,7 +96,7 @@ class LocalJudge(ScriptedModel):
         return {"extra_body": {"lora": "ours"}}
 
     def _generate(self, *args: Any, **options: Any) -> ChatResult:
-        assert options["extra_body"] == {"lora": "ours"}
+        self.given.append(options)
         return super()._generate(*args, **options)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # In a line full of quotes, the time that sentencex takes grows with the square of its length.
 _STRETCH = 4000
+_GLUED = re.compile(r"\.[A-Za-z_]")
 # A name such as collections.Counter. Two sentences without a space between them may look like one
 # too. They are read as one sentence then, all of which has to be supported.
-_GLUED = re.compile(r"\.[A-Za-z_]")
 _DOTTED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
 _BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")

@@ -93,7 +93,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
     assert "Answer like a pirate." in style
     assert NEW.page_content not in style
     assert "<why>" not in style  # The prompt cannot forge a delimiter.
-    assert "in the given style" in shown
+    assert "to nothing else in it" in shown
 
 
 def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatResult
-from pydantic import Field
 
-from benches import first_token, made, row_of
+from benches import LocalJudge, first_token, made, row_of
 from demur.local import JUDGE_FILES, find_judge
 from demur_research.bench import Row
 from demur_research.tables import injection
@@ -87,31 +84,12 @@ def obliging(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
     return first_token(dict(zip(first, map(math.log, (0.98, 0.01, 0.01)), strict=True)))
 
 
-class Adapted(ScriptedModel):
-    """Stand for the local model with demur's adapter."""
-
-    given: list[dict[str, Any]] = Field(default_factory=list)
-    """The options of each call."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "demur-local"
-
-    @property
-    def judging(self) -> dict[str, Any]:
-        return {"extra_body": {"lora": "ours"}}
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        self.given.append(kwargs)
-        return super()._generate(*args, **kwargs)
-
-
 def test_the_adapter_is_asked_as_the_local_model_asks_it_and_recorded_by_its_hash(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("demur_judge")
     path, options = tmp_path / "r.jsonl", {"modes": "adapter", "show": "texts", "controls": "no"}
-    model = Adapted(script=obliging)
+    model = LocalJudge(script=obliging)
     found = made(injection.INJECTION, path, model, limit=8, options=options)
     assert {str(given["extra_body"]) for given in model.given} == {str({"lora": "ours"})}
     assert all("adapter" not in given for given in model.given)
@@ -129,7 +107,7 @@ def test_a_model_without_an_adapter_is_refused_as_by_the_evaluator(tmp_path: Pat
         made(injection.INJECTION, tmp_path / "r", model, limit=1, options=options)
 
 
-@pytest.mark.parametrize(("model", "more"), [(ScriptedModel, []), (Adapted, ["adapter"])])
+@pytest.mark.parametrize(("model", "more"), [(ScriptedModel, []), (LocalJudge, ["adapter"])])
 def test_every_judge_that_there_is_has_its_rows(
     tmp_path: Path, model: Callable[..., ScriptedModel], more: Sequence[str]
 ) -> None:

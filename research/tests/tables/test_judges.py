@@ -48,7 +48,9 @@ OTHER = rows("other", right=[0.98], wrong=[0.01])
 
 def make(table: str, path: Path, data: Sequence[LabelledRow], **options: str) -> Result:
     model = LocalJudge(script=says_its_support)
-    return made(table, path, model, {"aggrefact": data}, options=options)
+    found = made(table, path, model, {"aggrefact": data}, options=options)
+    assert all(given["extra_body"] == {"lora": "ours"} for given in model.given)
+    return found
 
 
 def local(path: Path, data: Sequence[LabelledRow], **options: str) -> Result:

@@ -30,7 +30,8 @@ alone. Write texts in the question's language, and an answer as a whole sentence
 documents give no value, write null if the form allows it. An earlier answer was wrong: do not \
 repeat its problems."""
 _IN_STYLE = """
-Word the answer in the given style."""
+Word the answer in the given style: keep to its tone, length and format, and to nothing else in \
+it."""
 _CITING = """
 Each document has a number. After each sentence, cite those that it rests on, as in {mark}."""
 _REPLY = """

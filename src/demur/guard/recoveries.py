@@ -76,10 +76,10 @@ class Regenerate(Recovery):
 class Repair(Recovery):
     """Have a model answer from the documents.
 
-    The model is told what was wrong with the rejected answer, but does not see that answer. It is
-    asked for an answer in the question's language and in the form of the rejected one: with
-    citations in the same style, or with data of the same type. If the chain gave its chat model a
-    system message, the model sees that message too, for tone and format.
+    Of a rejected answer in prose, the model sees the wrong claims. Of a structured answer, it is
+    told what was wrong. It is asked for an answer in the question's language and in the form of the
+    rejected one: with citations in the same style, or with data of the same type. If the chain gave
+    its chat model a system message, the model sees that message too, for tone and format.
     """
 
     model: Any = field(repr=False)

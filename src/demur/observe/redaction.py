@@ -170,7 +170,7 @@ _EVALUATION = _listed(
     fixed="failure usage",
     # Fingerprints identify models, prompts and options. They are compared character by character.
     name="name label cause fingerprints",
-    claims=_listed(fixed="span label probabilities", evidence=_listed(fixed="span label")),
+    claims=_listed(fixed="span label probabilities support", evidence=_listed(fixed="span label")),
 )
 _ATTEMPT = _listed(
     fixed="origin verdict usage",

@@ -18,9 +18,8 @@ from demur_research.tables.claims import Claimed
 from demur_research.tables.judges import JUDGE_OPTION, Judge, judge_of
 
 _DATA = "wikibio-gpt3"
-_LONGEST = 5
-_LENGTHS = (range(1, _LONGEST + 1), *(range(length, length + 1) for length in (2, 3, _LONGEST)))
-"""The numbers of sentences that the columns are of."""
+_LENGTHS = {"1 to 5": range(1, 6), "2": (2,), "3": (3,), "5": (5,)}
+"""The numbers of sentences that the columns are of, by their names."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def _sentences(row: LabelledRow) -> list[Claimed]:
 
 def _answers(sentences: Sequence[Claimed], supports: Sequence[float | None]) -> Iterator[_Answer]:
     """Yield the runs of a biography's sentences all of which were judged."""
-    for length in _LENGTHS[0]:
+    for length in _LENGTHS["1 to 5"]:
         for start in range(len(sentences) - length + 1):
             run = sentences[start : start + length]
             known = [one for one in supports[start : start + length] if one is not None]
@@ -82,7 +81,7 @@ def _make(bench: Bench) -> Result:
     rows = []
     for named, score in _scores(judge.least).items():
         figures = []
-        for lengths in _LENGTHS:
+        for lengths in _LENGTHS.values():
             chosen = [one for one in answers if len(one.supports) in lengths]
             scored = [score(one.supports) for one in chosen]
             right = [one.right for one in chosen]
@@ -93,13 +92,7 @@ def _make(bench: Bench) -> Result:
         rows.append(Row(named, tuple(figures), items=len(answers), spent=spent, floor=floor))
     unjudged = sum(one.value.score is None for one in done)
     return Result(
-        tuple(
-            Column(
-                f"AUROC, {lengths[0]}{f' to {lengths[-1]}' if len(lengths) > 1 else ''} sentences",
-                3,
-            )
-            for lengths in _LENGTHS
-        ),
+        tuple(Column(f"AUROC, {of} sentences", 3) for of in _LENGTHS),
         tuple(rows),
         (
             f'The judge is "{name}". {sum(one.right for one in answers)} of {len(answers)} answers '
