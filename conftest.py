@@ -17,7 +17,7 @@ __all__ = ["chroma", "offline", "postgres", "profiles"]
 ROOT = Path(__file__).parent
 SLOW = ("integrations/llama-index", "integrations/ray", "research")
 """The folders whose tests are slow, because collecting them already imports much."""
-LIMITS = {"slow": 60, "browser": 60, "documentation": 300, "packaging": 300, "real": 300}
+LIMITS = {"documentation": 300, "packaging": 300, "real": 300}
 """The seconds of tests with a mark; other tests have the limit of `pyproject.toml`."""
 SERVERS = ("cluster", "chromium", "postgres", "chroma")
 """The fixtures that start a server. Tests that use it run in one process, which starts one."""
