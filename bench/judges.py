@@ -5,7 +5,7 @@
 Each check is of three sentences over three passages of 75 words, two of them supported. "small" is
 measured in a fresh interpreter, from the import on. With `--local`, the adapter and the model's own
 log-probabilities take turns, each with passages that it has not read yet, so that nothing is in the
-server's cache.
+server's cache. Then each is asked about one more sentence over the same passages.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 
 PASSAGES = (
     "The town library of Brunnau opened in 1911 in a former corn store beside the river. It has "
@@ -38,6 +39,7 @@ ANSWER = (
     "The library is closed on Mondays. Line 7 takes thirty-one minutes from the harbour to the "
     "zoo. The bread is baked for ninety minutes."
 )
+FURTHER = "Films are lent for one week."
 _SMALL = """
 import json, resource, sys, time
 before = time.perf_counter()
@@ -79,18 +81,21 @@ def _local(rounds: int) -> None:
     checkers = {name: RefChecker(model, checker=name) for name in ("adapter", "logprobs")}
     for checker in checkers.values():  # the bias of the model's words is measured once
         checker.invoke({"answer": "The box is red.", "contexts": ["The box is red and large."]})
-    taken: dict[str, list[float]] = {name: [] for name in checkers}
+    answers = {"3 sentences": ANSWER, "1 more": FURTHER}
+    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
     for number in range(rounds):
         for name, checker in checkers.items():
             contexts = [f"Page {number} for {name}. {text}" for text in PASSAGES]
-            started = time.perf_counter()
-            checker.invoke({"answer": ANSWER, "contexts": contexts})
-            taken[name].append(time.perf_counter() - started)
-    medians = {name: statistics.median(found) for name, found in taken.items()}
-    for name, median in medians.items():
-        low, high = min(taken[name]), max(taken[name])
-        print(f"local, {name:<9} median {median:.1f} s (from {low:.1f} to {high:.1f})")
-    print(f"adapter / logprobs: {medians['adapter'] / medians['logprobs']:.2f}")
+            for what, answer in answers.items():
+                started = time.perf_counter()
+                checker.invoke({"answer": answer, "contexts": contexts})
+                taken[what, name].append(time.perf_counter() - started)
+    for what in answers:
+        medians = {name: statistics.median(taken[what, name]) for name in checkers}
+        for name, median in medians.items():
+            low, high = min(taken[what, name]), max(taken[what, name])
+            print(f"local, {what}, {name:<9} median {median:.1f} s (from {low:.1f} to {high:.1f})")
+        print(f"adapter / logprobs, {what}: {medians['adapter'] / medians['logprobs']:.2f}")
 
 
 def main() -> None:

@@ -117,8 +117,8 @@ class SmallJudge:
         LocalModelError: A file is missing or damaged.
     """
 
-    batch_size: ClassVar[int] = 8
-    """The number of pairs for a call. Calls run side by side, which two cores do faster."""
+    batch_size: ClassVar[int] = 2
+    """The number of pairs for a call. Calls run side by side, so small ones share cores evenly."""
 
     def __post_init__(self) -> None:
         need_packages("small", "the small judge")
