@@ -10,7 +10,8 @@ import pytest
 
 from demur import Evaluation, RefChecker
 from demur.evaluators import Evaluator
-from demur.local import judges
+from demur.local import find_judge, judges
+from demur.local.judges import ENCODER, ENCODER_TOKENIZER
 from demur.local.sessions import loaded
 from demur_research.tables.checkers import GivenClaims
 from demur_research.texts.answers import let_through
@@ -53,7 +54,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def test_no_text_holds_a_token_that_the_judge_has_for_itself(
     place: str, read: list[list[int]]
 ) -> None:
-    tokenizer, _ = loaded(*judges._files())
+    tokenizer, _ = loaded(*(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER)))
     own = {tokenizer.token_to_id(token) for token in OWN}
     assert {BEGIN, SEPARATOR} < own
     texts = [*(one.text for one in INJECTIONS), *FORGED]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local import JUDGE_FILES, SmallJudge, find_judge, judges
-from demur.local.judges import ENCODER
+from demur.local.judges import ENCODER, ENCODER_TOKENIZER
 from demur.schema import ClaimLabel
 
 demur_judge = pytest.importorskip("demur_judge")
@@ -91,7 +91,7 @@ def test_a_long_claim_is_as_well_supported_as_its_least_supported_part(
     judge: SmallJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = [str(at) for at in range(100, 400)]
-    tokenizer, _ = judges.loaded(*judges._files())
+    tokenizer, _ = judges.loaded(*(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER)))
     parts: list[list[str]] = []
 
     class Session:
