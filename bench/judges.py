@@ -79,8 +79,6 @@ def _local(rounds: int) -> None:
     model = resolve_model("local")
     model.invoke("Say hello.", max_tokens=1)
     checkers = {name: RefChecker(model, checker=name) for name in ("adapter", "logprobs")}
-    for checker in checkers.values():  # the bias of the model's words is measured once
-        checker.invoke({"answer": "The box is red.", "contexts": ["The box is red and large."]})
     answers = {"3 sentences": ANSWER, "1 more": FURTHER}
     taken: dict[tuple[str, str], list[float]] = defaultdict(list)
     for number in range(rounds):

@@ -39,11 +39,7 @@ from support.fakes import ScriptedModel
 
 def _evaluation(found: Evaluation) -> Any:
     """Return the evaluation without its costs."""
-    told = found.model_dump(exclude={"usage": True, "details": {"usage_by_stage"}})
-    # Only the first evaluation asks the model for its bias.
-    for details in (told["details"], *told["details"].get("stages", ())):
-        details.pop("estimate", None)
-    return told
+    return found.model_dump(exclude={"usage": True, "details": {"usage_by_stage"}})
 
 
 def _right(number: int, found: Evaluation) -> bool:

@@ -128,12 +128,11 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
     claim = isolated("claim", messages)
-    # Claims that measure the model's bias are not about items: there, all labels are as likely.
-    label = _label(claim) if _FACT.search(claim) else None
+    label = _label(claim)
     tokens = {name.value: -0.1 if name is label else -5.0 for name in ClaimLabel}
     top = [{"token": token, "logprob": value} for token, value in tokens.items()]
     metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    return AIMessage(str(label or ClaimLabel.NEUTRAL), response_metadata=metadata)
+    return AIMessage(str(label), response_metadata=metadata)
 
 
 def speak(stage: str, messages: Sequence[BaseMessage]) -> str:

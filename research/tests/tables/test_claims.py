@@ -31,14 +31,11 @@ def knows(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     label = "Contradiction" if "low" in claim else "Entailment"
     if stage == "joint":
         return f"1. {label}"
-    if "Mill" not in claim:  # This claim serves to measure the bias.
-        return first_token(dict.fromkeys(("Entailment", "Neutral", "Contradiction"), -1.1))
     sure = 0.95 if "Mill 0" not in claim else 0.6
     other = math.log((1 - sure) / 2)
     names = ("Entailment", "Neutral", "Contradiction")
     shares = {name: math.log(sure) if name == label else other for name in names}
-    reply = first_token(dict(sorted(shares.items(), key=lambda one: -one[1])))
-    return reply
+    return first_token(dict(sorted(shares.items(), key=lambda one: -one[1])))
 
 
 def test_each_checker_stands_beside_the_floors(tmp_path: Path) -> None:

@@ -25,14 +25,13 @@ def _written(value: object) -> str:
     return _ADDRESS.sub("", repr(value))  # an object without its own `repr` shows its address
 
 
-def prompts_fingerprint(prompts: DataclassInstance, **further: object) -> str:
+def prompts_fingerprint(prompts: DataclassInstance) -> str:
     """Return a text that identifies prompts one by one: "joint=#3f0a..., triplets=#9c1b...".
 
     Args:
         prompts: A dataclass in which each field is a prompt.
-        further: What else is shown to the model, by name.
     """
-    named = {field.name: getattr(prompts, field.name) for field in fields(prompts)} | further
+    named = {field.name: getattr(prompts, field.name) for field in fields(prompts)}
     return ", ".join(f"{name}={marked_digits(_written(value))}" for name, value in named.items())
 
 

@@ -6,7 +6,6 @@ This room promises to the others:
 - Only `pull` downloads anything.
 - A server starts at the first call and ends with the process. There is one for each file of weights
   and context length.
-- Measurements of known weights are kept beside them for later processes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,6 @@ from demur.local.judges import JUDGE_FILES as JUDGE_FILES
 from demur.local.judges import SMALL as SMALL
 from demur.local.judges import SmallJudge as SmallJudge
 from demur.local.judges import find_judge as find_judge
-from demur.local.kept import load_measured as load_measured
-from demur.local.kept import save_measured as save_measured
 from demur.local.weights import EVERY as EVERY
 from demur.local.weights import MINILM as MINILM
 from demur.local.weights import QWEN as QWEN

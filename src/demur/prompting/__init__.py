@@ -2,7 +2,7 @@
 
 In every `Prompt`, a text under judgement stands between delimiters that it cannot forge, without
 any effort by the caller. Delimiters that a model repeats are removed from its reply. A label's
-probability is that of its first token, less the model's bias if that was measured.
+probability is that of its first token.
 """
 
 from demur.prompting.isolation import as_shown as as_shown
@@ -10,10 +10,7 @@ from demur.prompting.isolation import as_written as as_written
 from demur.prompting.isolation import isolate as isolate
 from demur.prompting.isolation import without_delimiters as without_delimiters
 from demur.prompting.isolation import without_echo as without_echo
-from demur.prompting.logprobs import Calibration as Calibration
-from demur.prompting.logprobs import label_logprobs as label_logprobs
-from demur.prompting.logprobs import mean_bias as mean_bias
-from demur.prompting.logprobs import probabilities as probabilities
+from demur.prompting.logprobs import label_shares as label_shares
 from demur.prompting.logprobs import word_share as word_share
 from demur.prompting.prompts import Example, Prompt
 

@@ -1,31 +1,23 @@
-"""Read labels from the log-probabilities of the first token, for models with biased words."""
+"""Read labels, and yes or no, from the log-probabilities of a reply's first token."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from demur._undetermined import UndeterminedError
 from demur.schema import ClaimLabel
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Hold pairs of reference and claim on which a model's bias for each label is measured."""
-
-    cases: tuple[tuple[str, str], ...]
-
-
-def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float]:
-    """Return the log-probability of each label, from the tokens that begin its word.
+def label_shares(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float]:
+    """Return the probability of each label, from the tokens that begin its word.
 
     Args:
         first_token: The log-probabilities of the most likely first tokens of a reply.
 
     Returns:
-        One log-probability for each label. A label that is not among the tokens gets the lowest of
-        their values, which is an upper bound.
+        One probability for each label, in [0, 1]; they sum to 1. A label that is not among the
+        tokens counts with the lowest of their probabilities, which is an upper bound.
 
     Raises:
         UndeterminedError: There are no log-probabilities, or no label is among the tokens.
@@ -44,7 +36,9 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
     if not any(mass.values()):
         raise UndeterminedError("none of the labels is among the reply's likely first tokens")
     floor = math.exp(min(*finite.values(), 0.0))
-    return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
+    shares = {label: max(share, floor) for label, share in mass.items()}
+    total = sum(shares.values())
+    return {label: share / total for label, share in shares.items()}
 
 
 _LEAST_SAID = 0.5
@@ -82,21 +76,3 @@ def word_share(first_token: Mapping[str, float] | None, word: str, other: str) -
             f"expected at least {_LEAST_SAID}: choose by='words'"
         )
     return mass[word] / said
-
-
-def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
-    """Return each label's mean log-probability, less the mean over the labels."""
-    means = {
-        label: sum(probabilities[label] for probabilities in measured) / len(measured)
-        for label in ClaimLabel
-    }
-    centre = sum(means.values()) / len(means)
-    return {label: mean - centre for label, mean in means.items()}
-
-
-def probabilities(logprobs: Mapping[ClaimLabel, float]) -> dict[ClaimLabel, float]:
-    """Return the softmax of the log-probabilities over the labels."""
-    top = max(logprobs.values())
-    weights = {label: math.exp(value - top) for label, value in logprobs.items()}
-    total = sum(weights.values())
-    return {label: weight / total for label, weight in weights.items()}

@@ -1,28 +1,24 @@
-"""Test checkers: repeated requests, log-probabilities and their bias, and when claims pass."""
+"""Test checkers: repeated requests, log-probabilities, and when claims pass."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import PrivateAttr
 
 from demur.evaluators.refchecker.checking import Checker, Findings, joint, logprobs, per_claim
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.prompts import JOINT, LOGPROBS, PER_CLAIM
 from demur.evaluators.refchecker.references import pack, passages
-from demur.prompting import Calibration
 from demur.runtime import drive
 from demur.schema import ClaimLabel
 from support.fakes import ScriptedModel, isolated
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
-CALIBRATION = Calibration((("A bland text.", "fixed 1"), ("A bland text.", "fixed 2")))
 WINDOWS = pack(passages([Document(page_content="A reference.")], None, 100, 0), 100)
 
 
@@ -45,10 +41,7 @@ def findings(checker: Checker, claims: Sequence[str]) -> Findings:
 
 
 def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
-    return findings(logprobs(chat, LOGPROBS, CALIBRATION, 0.85), claims)
-
-
-EVEN = {E: 1 / 3, N: 1 / 3, C: 1 / 3}
+    return findings(logprobs(chat, LOGPROBS, 0.85, {}), claims)
 
 
 @pytest.mark.parametrize(
@@ -63,61 +56,15 @@ EVEN = {E: 1 / 3, N: 1 / 3, C: 1 / 3}
 def test_a_claim_is_supported_only_when_that_is_sure(
     shares: dict[ClaimLabel, float], label: ClaimLabel
 ) -> None:
-    chat = model({"claim": shares, "fixed 1": EVEN, "fixed 2": EVEN})
+    chat = model({"claim": shares})
     ((found,),) = check(chat, ["claim"])
     assert found.label is label
     assert found.probabilities == pytest.approx(shares)
-
-
-def test_the_bias_is_taken_off_and_measured_once() -> None:
-    biased = {E: 0.1, N: 0.1, C: 0.8}
-    chat = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": biased, "fixed 2": biased})
-    ((found,),) = check(chat, ["claim"])
-    assert found.probabilities == pytest.approx({E: 4 / 5.625, N: 1 / 5.625, C: 0.625 / 5.625})
-    assert len(chat.requests) == 3
-    check(chat, ["claim"])
-    assert len(chat.requests) == 4
-
-
-class Known(ScriptedModel):
-    """Identify a model by its weights, as the local model does."""
-
-    fingerprint: str
-
-
-def test_of_known_weights_the_bias_is_kept_for_later_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path))
-    script = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": EVEN, "fixed 2": EVEN}).script
-    first, second = (Known(script=script, fingerprint="abc") for _ in range(2))
-    other = Known(script=script, fingerprint="abd")
-    measured = check(first, ["claim"])
-    assert len(first.requests) == 3
-    assert check(second, ["claim"]) == measured
-    assert len(second.requests) == 1
-    check(other, ["claim"])
-    assert len(other.requests) == 3
-
-
-def test_the_bias_may_be_measured_elsewhere_while_a_check_looks_for_it() -> None:
-    class Shared(ScriptedModel):
-        _asked: int = PrivateAttr(0)
-
-        @property
-        def fingerprint(self) -> None:
-            self._asked += 1
-            if self._asked == 1:
-                check(self, ["claim"])
-
-    script = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": EVEN, "fixed 2": EVEN}).script
-    measured = check(chat := Shared(script=script), ["claim"])
-    assert len(chat.requests) == 6
-    assert check(chat, ["claim"]) == measured
+    assert len(chat.requests) == 1
 
 
 def test_without_logprobs_there_is_no_label_and_a_way_out_is_named() -> None:
-    ((found,),) = check(model({"claim": {}, "fixed 1": {}, "fixed 2": {}}), ["claim"])
+    ((found,),) = check(model({"claim": {}}), ["claim"])
     assert found.label is None
     assert "checker='joint'" in str(found.error)
 

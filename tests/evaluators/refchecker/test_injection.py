@@ -12,7 +12,6 @@ from langchain_core.messages import BaseMessage
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.prompts import (
     ADAPTED,
-    CALIBRATION,
     JOINT,
     LOGPROBS,
     PER_CLAIM,
@@ -90,6 +89,5 @@ def test_a_judge_that_only_quotes_has_given_no_verdict(checker: str, place: str)
 
 def test_our_own_examples_are_shown_as_they_are_written() -> None:
     texts = [text for prompt in PROMPTS for shot in prompt.examples for _, text in shot.values]
-    texts += [text for pair in CALIBRATION.cases for text in pair]
     assert texts
     assert [as_shown(text) for text in texts] == texts

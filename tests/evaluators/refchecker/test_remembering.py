@@ -34,7 +34,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         lines = (line.partition(". ") for line in isolated("claims", messages).splitlines())
         return "\n".join(f"{number}. {truth(reference, claim)}" for number, _, claim in lines)
     claim = isolated("claim", messages)
-    label = truth(reference, claim) if claim.startswith("Item") else None
+    label = truth(reference, claim)
     tokens = {str(one): -0.1 if one is label else -5.0 for one in ClaimLabel}
     top = [{"token": token, "logprob": value} for token, value in tokens.items()]
     metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
@@ -51,7 +51,7 @@ def asked(model: ScriptedModel) -> list[tuple[str, str]]:
         else:
             claims = [isolated("claim", messages)] if stage == "claim" else []
         found += [(isolated("reference", messages), claim) for claim in claims]
-    return [pair for pair in found if pair[1].startswith("Item")]
+    return found
 
 
 def labels(found: Evaluation) -> list[tuple[str, ClaimLabel | None]]:

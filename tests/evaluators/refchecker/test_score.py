@@ -37,8 +37,6 @@ def checker(shares: Shares, **options: Any) -> RefChecker:
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         claim = isolated("claim", messages)
-        if claim not in CLAIMS:  # it measures the bias of the labels
-            return _first_token(1 / 3)
         page = 0 if "Page one" in isolated("reference", messages) else 1
         share = shares[CLAIMS.index(claim)][page]
         return AIMessage("?") if share is None else _first_token(share)

@@ -6,35 +6,24 @@ and return one `WindowFinding` for each window and claim of a group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
 
 from demur._text import count_tokens
 from demur._undetermined import UndeterminedError
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
-from demur.evaluators.refchecker.prompts import ADAPTED
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.local import load_measured, save_measured
-from demur.prompting import (
-    Calibration,
-    Prompt,
-    label_logprobs,
-    mean_bias,
-    probabilities,
-    without_echo,
-)
+from demur.prompting import Prompt, label_shares, without_echo
 from demur.runtime import (
     ChatCall,
     LocalCall,
     Outcome,
-    PerModel,
     Reply,
     Steps,
     ask_all,
@@ -165,99 +154,33 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
 
 
 _FIRST_TOKEN = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
-_UNBIASED = dict.fromkeys(ClaimLabel, 0.0)
-_kept_biases: PerModel[Mapping[ClaimLabel, float]] = PerModel()
 
 
 def logprobs(
-    model: BaseChatModel, prompt: Prompt, calibration: Calibration, supported_from: float | None
+    model: BaseChatModel,
+    prompt: Prompt,
+    supported_from: float | None,
+    options: Mapping[str, object],
 ) -> Checker:
     """Check each claim in each window by itself, by the log-probabilities of the first token.
 
-    The label's bias is subtracted from its log-probability. The bias is the mean log-probability
-    over fixed claims for which no label is more likely than another. It is measured once for each
-    model and prompt and kept in this process. For the local model, whose weights are identified by
-    a hash, later processes use it too.
-    """
-    options = _FIRST_TOKEN
-    kept_under = (prompt, calibration)
-
-    def check(
-        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
-    ) -> Steps[Findings]:
-        bias = _known_bias(model, kept_under)
-        # Asked once: another thread may measure the bias in between.
-        fixed = [
-            ChatCall(model, messages, "calibration", options)
-            for messages in (_fixed(prompt, calibration) if bias is None else ())
-        ]
-        calls = _single_calls(model, prompt, claims, windows, question, options)
-        outcomes = yield from ask_all([*fixed, *calls])
-        if bias is None:
-            try:
-                measured = mean_bias([_logprobs(outcome) for outcome in outcomes[: len(fixed)]])
-            except UndeterminedError as error:
-                unmeasured = WindowFinding(error=f"the label bias could not be measured: {error}")
-                return [[unmeasured] * len(claims) for _ in windows]
-            bias = _kept_biases.setdefault(model, kept_under, lambda: measured)
-            save_measured(model, kept_under, {str(label): value for label, value in bias.items()})
-        judged = outcomes[len(fixed) :]
-        findings = [_logprob_finding(outcome, bias, supported_from) for outcome in judged]
-        return _by_window(findings, len(claims))
-
-    return _side_by_side(check)
-
-
-def adapted(
-    model: BaseChatModel, judging: Mapping[str, Any], supported_from: float | None
-) -> Checker:
-    """Check each claim in each window by itself, by demur's adapter for the local model.
-
-    The adapter was trained to begin its reply with the label, so no example and no calibration are
-    needed.
-
     Args:
-        model: The local model.
-        judging: The call options that switch the adapter on.
+        model: The model, whose reply begins with the label.
+        prompt: The prompt of the requests.
         supported_from: The probability from which a claim is supported.
+        options: Further call options, such as those that switch demur's adapter on.
     """
-    options = {**_FIRST_TOKEN, **judging}
+    options = {**_FIRST_TOKEN, **options}
 
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        calls = _single_calls(model, ADAPTED, claims, windows, question, options)
+        calls = _single_calls(model, prompt, claims, windows, question, options)
         outcomes = yield from ask_all(calls)
-        found = [_logprob_finding(outcome, _UNBIASED, supported_from) for outcome in outcomes]
+        found = [_by_first_token(outcome, supported_from) for outcome in outcomes]
         return _by_window(found, len(claims))
 
     return _side_by_side(check)
-
-
-def unmeasured_bias(
-    model: BaseChatModel, prompt: Prompt, calibration: Calibration
-) -> list[list[BaseMessage]]:
-    """Return the prompts with which `logprobs` measures the labels' bias; none once it is known."""
-    known = _known_bias(model, (prompt, calibration)) is not None
-    return [] if known else _fixed(prompt, calibration)
-
-
-def _fixed(prompt: Prompt, calibration: Calibration) -> list[list[BaseMessage]]:
-    cases = calibration.cases
-    return [prompt.messages(reference=reference, claim=claim) for reference, claim in cases]
-
-
-def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, float] | None:
-    """Return the bias measured in this process, or in an earlier one with the same weights."""
-    known = _kept_biases.get(model, key)
-    if (
-        known is None
-        and (saved := load_measured(model, key))
-        and saved.keys() == {*map(str, ClaimLabel)}
-    ):
-        stored = {label: saved[str(label)] for label in ClaimLabel}
-        known = _kept_biases.setdefault(model, key, lambda: stored)
-    return known
 
 
 def classified(judge: Classifier, supported_from: float | None) -> Checker:
@@ -325,7 +248,8 @@ def estimate(
         question: The question that was answered.
         together: Whether a request lists several claims, as in `joint`.
     """
-    frame = prompt_tokens(prompt.messages(reference=".", question=question, claim=".", claims="."))
+    messages = prompt.messages(reference=".", question=question, claim=".", claims=".")
+    frame = sum(count_tokens(str(message.content)) for message in messages)
     calls = tokens = 0
     for claims, windows in asked:
         texts = [claim.alone for claim in claims]
@@ -334,11 +258,6 @@ def estimate(
         tokens += len(windows) * (requests * frame + sum(map(count_tokens, texts)))
         tokens += requests * sum(count_tokens(window_text(window)) for window in windows)
     return calls, tokens
-
-
-def prompt_tokens(messages: Iterable[BaseMessage]) -> int:
-    """Estimate the tokens of a prompt."""
-    return sum(count_tokens(str(message.content)) for message in messages)
 
 
 def _single_calls(
@@ -407,22 +326,16 @@ def _finding(label: ClaimLabel | str, reply: Reply) -> WindowFinding:
     return WindowFinding(error=f"{label}{cut}")
 
 
-def _logprobs(outcome: Outcome[Reply]) -> Mapping[ClaimLabel, float]:
-    reply = outcome.value
-    if reply.reasoned:
-        raise UndeterminedError(
-            "the model reasons before it answers, so that the first token is no label: choose "
-            "checker='joint' or 'per_claim'"
+def _by_first_token(outcome: Outcome[Reply], supported_from: float | None) -> WindowFinding:
+    if outcome.error is not None:
+        return WindowFinding(error=outcome.error)
+    if outcome.value.reasoned:
+        return WindowFinding(
+            error="the model reasons before it answers, so that the first token is no label: "
+            "choose checker='joint' or 'per_claim'"
         )
-    return label_logprobs(reply.first_token)
-
-
-def _logprob_finding(
-    outcome: Outcome[Reply], bias: Mapping[ClaimLabel, float], supported_from: float | None
-) -> WindowFinding:
     try:
-        measured = _logprobs(outcome)
+        shares = label_shares(outcome.value.first_token)
     except UndeterminedError as error:
         return WindowFinding(error=str(error))
-    shares = probabilities({label: value - bias[label] for label, value in measured.items()})
     return WindowFinding(label_of(shares, supported_from), shares)

@@ -36,7 +36,7 @@ from demur.evaluators.refchecker.judging import (
 )
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.nearness import Chosen
-from demur.evaluators.refchecker.prompts import ADAPTED, CALIBRATION, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import ADAPTED, RefCheckerPrompts
 from demur.evaluators.refchecker.remembering import (
     Recalled,
     Same,
@@ -123,11 +123,11 @@ class RefChecker(ClaimEvaluator):
             any language model. It judges sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
-            but labelled by log-probabilities, which makes small models usable. "adapter": the
-            local model judges by demur's adapter, one call for each claim and window. "auto":
-            "adapter" for the local model ("logprobs" if it has none), else "joint". For NLI, give a
-            sentence-transformers `CrossEncoder` or its name ("org/name" or a folder). With "small",
-            leave it out.
+            but labelled by the log-probabilities of the reply's first token, which the endpoint
+            must give. "adapter": the local model judges by demur's adapter, one call for each claim
+            and window. "auto": "adapter" for the local model ("logprobs" if it has none), else
+            "joint". For NLI, give a sentence-transformers `CrossEncoder` or its name ("org/name" or
+            a folder). With "small", leave it out.
         claims: What a claim is. "sentences": each sentence, item or value of the answer as it
             stands, found without a model. "triplets": subject, predicate and object. "statements":
             short statements that can be understood alone. A model writes triplets and statements,
@@ -320,12 +320,9 @@ class RefChecker(ClaimEvaluator):
         cross-encoder), the windows and the prompts. They do not cover the documents that
         `retriever` finds for samples without references.
         """
-        further: dict[str, object] = {}
         checker = self._mode
         if self._classifier is not None:
             checker = f"{self._mode} {self._classifier.fingerprint}"
-        elif self._mode == "logprobs":
-            further = {"calibration": CALIBRATION}
         elif self._mode == "adapter":
             checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
         if self._by_support:
@@ -339,7 +336,7 @@ class RefChecker(ClaimEvaluator):
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
-            "prompts": prompts_fingerprint(self.prompts, **further),
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
@@ -475,14 +472,8 @@ class RefChecker(ClaimEvaluator):
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
         if recalled.lacking and self._classifier is None:
-            adapted = self._mode == "adapter"
-            prompt: Prompt = ADAPTED if adapted else getattr(self.prompts, self._mode)
             asked = [(apart(claims, at), windows) for at, windows in recalled.lacking.items()]
-            calls, tokens = checking.estimate(prompt, asked, question, self._mode == "joint")
-            if self._mode == "logprobs":
-                fixed = checking.unmeasured_bias(self._chat, prompt, CALIBRATION)
-                calls += len(fixed)
-                tokens += sum(map(checking.prompt_tokens, fixed))
+            calls, tokens = checking.estimate(self._prompt, asked, question, self._mode == "joint")
         return {"calls": calls, "tokens": tokens}
 
     @property
@@ -492,6 +483,12 @@ class RefChecker(ClaimEvaluator):
     @property
     def _most_windows(self) -> int:
         return self.max_windows or _MAX_WINDOWS[self._mode]
+
+    @property
+    def _prompt(self) -> Prompt:
+        """Return the prompt that asks the chat model for labels."""
+        prompt: Prompt = ADAPTED if self._mode == "adapter" else getattr(self.prompts, self._mode)
+        return prompt
 
     @property
     def _by_support(self) -> bool:
@@ -510,17 +507,15 @@ class RefChecker(ClaimEvaluator):
         if self._classifier is not None:
             check = checking.classified(self._classifier, self._least)
             return check, (Same(self._classifier), self._least)
-        chat, prompts = self._chat, self.prompts
+        chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
-            return checking.joint(chat, prompts.joint), ("joint", Same(chat), prompts.joint)
-        if self._mode == "per_claim":
-            check = checking.per_claim(chat, prompts.per_claim)
-            return check, ("per_claim", Same(chat), prompts.per_claim)
-        if (judging := _judging(chat)) is not None and self._mode == "adapter":
-            check = checking.adapted(chat, judging, self._least)
-            return check, ("adapter", Same(chat), self._least)
-        check = checking.logprobs(chat, prompts.logprobs, CALIBRATION, self._least)
-        return check, ("logprobs", Same(chat), prompts.logprobs, self._least)
+            check = checking.joint(chat, prompt)
+        elif self._mode == "per_claim":
+            check = checking.per_claim(chat, prompt)
+        else:
+            options = (_judging(chat) or {}) if self._mode == "adapter" else {}
+            check = checking.logprobs(chat, prompt, self._least, options)
+        return check, (self._mode, Same(chat), prompt, self._least)
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)

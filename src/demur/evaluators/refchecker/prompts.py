@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from demur.prompting import Calibration, Example, Prompt
+from demur.prompting import Example, Prompt
 
 _NO_FACTS = """\
 If the answer states no fact (it refuses, asks, greets or does not know), reply only: No claims
@@ -234,34 +234,3 @@ class RefCheckerPrompts:
                     f"prompt {name!r} has the fields {sorted(present)}, "
                     f"expected {sorted(fields)} and optionally 'question'"
                 )
-
-
-_POOL = (
-    "The swimming pool is open from seven to nine. Children under ten swim for free. Caps "
-    "must be worn."
-)
-_PACK = (
-    "`pack` writes all files of a folder into one archive. Hidden files are left out. An "
-    "archive that is already there is replaced."
-)
-_OSKAR = (
-    "Oskar Brandt was born in 1902 in Lund. He taught physics in Turku for thirty years and "
-    "died in 1980."
-)
-
-CALIBRATION = Calibration(
-    (
-        (_POOL, "Children under ten pay nothing."),
-        (_POOL, "The pool is heated by the sun."),
-        (_POOL, "Swimmers need no cap."),
-        (_PACK, "pack leaves hidden files out."),
-        (_PACK, "pack protects the archive with a password."),
-        (_PACK, "pack keeps an archive that is already there."),
-        (_OSKAR, "Oskar Brandt was a physics teacher in Turku."),
-        (_OSKAR, "Oskar Brandt played the violin."),
-        (_OSKAR, "Oskar Brandt died in 1955."),
-    )
-)
-"""Bland references with the same number of claims for each label, so that no label should be more
-likely overall. Pairs without any content ("N/A") miss most of the bias: docs/results.md has the
-figures."""
