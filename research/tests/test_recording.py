@@ -15,9 +15,8 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from benches import first_token
 from demur import DemurError
-from demur.evaluators import RefChecker, SelfCheck, ZeroShot
+from demur.evaluators import SelfCheck, ZeroShot
 from demur.schema import Sample
 from demur_research.bench import Bench, Done
 from demur_research.datasets.rows import Reading
@@ -26,8 +25,6 @@ from demur_research.recording_file import ModelLine
 from demur_research.spending import Spent, total
 from support.fakes import ScriptedModel
 from support.waiting import PATIENCE
-
-UNSURE = first_token(dict.fromkeys(("Neutral", "Entailment", "Contradiction"), -1.1))
 
 
 @pytest.fixture
@@ -102,26 +99,6 @@ def test_samples_of_one_prompt_are_kept_apart(path: Path) -> None:
     assert before.details["samples"] == after.details["samples"]
 
 
-def test_what_an_earlier_process_measured_is_measured_again_and_recorded(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Local(ScriptedModel):
-        fingerprint: str = "weights"
-
-    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "models"))
-    (tmp_path / "models").mkdir()
-    sample = {"answer": "Lyon is a city.", "contexts": ["Lyon is large."]}
-    stored = []
-    for name in ("first.jsonl", "second.jsonl"):
-        with open_recording(path.with_name(name)) as recording:
-            local = Local(script=lambda stage, messages: UNSURE)
-            chat = recording.model("one", lambda name, made=local: made)
-            checker = RefChecker(chat, checker="logprobs", claims="sentences")
-            assert not checker.invoke(sample).undetermined
-            stored.append(len(recording.calls))
-    assert stored == [10, 10]
-
-
 def test_a_failed_call_is_not_recorded(path: Path) -> None:
     def fails(messages: Any) -> str:
         raise ValueError("no")
@@ -182,18 +159,6 @@ def test_equal_calls_at_once_are_asked_once(path: Path) -> None:
             replies = [*pool.map(call, [chat] * 4)]
     assert replies == ["reply 0"] * 4
     assert len(inner.requests) == 1
-
-
-def test_what_is_found_out_once_for_all_is_paid_for_by_the_first_item(path: Path) -> None:
-    samples = [Sample(answer=f"Lyon is city {at}.", contexts=["Lyon."]) for at in range(6)]
-    with open_recording(path) as recording:
-        bench = Bench(lambda name: Reading(()), recording, at_once=4)
-        chat = recording.model("one", lambda name: Counted(script=lambda *_: UNSURE))
-        checker = RefChecker(chat, checker="logprobs", claims="sentences")
-        done = bench.judged("judging", checker, samples)
-    calls = [one.spent.calls for one in done]
-    assert calls[0] > 1
-    assert calls[1:] == [1] * 5
 
 
 def test_an_option_that_cannot_be_written_is_refused(path: Path) -> None:

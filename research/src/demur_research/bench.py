@@ -144,13 +144,9 @@ class Bench:
 
         found: dict[int, Done[R]] = {}
         self.report(what, 0, len(items))
-        # The first item runs alone. Calls that are made once for all items, such as those that
-        # measure a model's bias to labels, are then paid for once, however many items follow.
-        every = range(len(items))
-        for part in (every[:1], every[1:]):
-            for at, done in as_completed(one, part, self.at_once):
-                found[at] = done
-                self.report(what, len(found), len(items))
+        for at, done in as_completed(one, range(len(items)), self.at_once):
+            found[at] = done
+            self.report(what, len(found), len(items))
         return [found[at] for at in range(len(items))]
 
     def judged(

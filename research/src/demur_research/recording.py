@@ -172,13 +172,9 @@ class RecordedChat(BaseChatModel):
     def _llm_type(self) -> str:
         return self.told.kind
 
-    # The fingerprint is the model's, because the replies are the model's. It must not be an
-    # attribute `fingerprint`: by that, demur would reuse what an earlier process measured of the
-    # local model, without a call. The recording would then lack those calls, and could be replayed
-    # on that machine only.
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
-        return {"fingerprint": self.told.fingerprint}
+        return {"fingerprint": self.told.fingerprint}  # the replies are the model's
 
     def _generate(
         self,
