@@ -189,7 +189,6 @@ def measured(answers: int) -> dict[str, Costs]:
         methods: dict[str, Evaluator] = {
             "RefChecker, sentences, joint": RefChecker(model, claims="sentences"),
             "RefChecker, triplets, joint": RefChecker(model, claims="triplets"),
-            "RefChecker, statements, joint": RefChecker(model, claims="statements"),
             "RefChecker, triplets, per claim": RefChecker(model, checker="per_claim"),
             "RefChecker, sentences, log-probabilities": RefChecker(
                 model, checker="logprobs", claims="sentences"

@@ -149,7 +149,6 @@ def _self_check(method: Any) -> Callable[[Seen], SelfCheck]:
 EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
     "refchecker sentences": lambda seen: _refchecker(seen, claims="sentences"),
     "refchecker triplets": lambda seen: _refchecker(seen, claims="triplets"),
-    "refchecker statements": lambda seen: _refchecker(seen, claims="statements"),
     "refchecker per_claim": lambda seen: _refchecker(seen, checker="per_claim"),
     "refchecker logprobs": lambda seen: _refchecker(seen, checker="logprobs"),
     "refchecker nli": _by_nli,

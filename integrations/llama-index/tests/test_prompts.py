@@ -101,14 +101,13 @@ def test_a_template_asks_what_the_prompt_asks(name: str, without: tuple[str, ...
     )
 
 
-@pytest.mark.parametrize("name", ["triplets", "statements"])
-def test_what_precedes_an_answer_is_shown_before_it(name: str) -> None:
-    prompt = getattr(RefCheckerPrompts(), name)
+def test_what_precedes_an_answer_is_shown_before_it() -> None:
+    prompt = RefCheckerPrompts().triplets
     texts = {"question": "Who?", "preceding": "Ada came.", "answer": "She\n\nleft."}
     forced = with_preceding(_forced(prompt))
     assert _said(forced.messages(**texts)) == _said(with_preceding(prompt).messages(**texts))
     # A plain template has no instructions to extend, so these come first.
-    plain = as_prompt(name, PromptTemplate("List: {answer}"), prompt, prompt, ())
+    plain = as_prompt("triplets", PromptTemplate("List: {answer}"), prompt, prompt, ())
     told = with_preceding(plain).messages(**texts)
     assert [message.type for message in told] == ["system", "human"]
     assert str(told[0].text).startswith("The answer goes on from the preceding text.")

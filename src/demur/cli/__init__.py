@@ -61,7 +61,6 @@ class Claims(str, Enum):
     """Name the parts that an answer is cut into."""
 
     triplets = "triplets"
-    statements = "statements"
     sentences = "sentences"
 
 

@@ -130,7 +130,7 @@ def score(
     ] = None,
     claims: Annotated[
         str | None,
-        typer.Option(help="refchecker: the parts to check: sentences, triplets or statements."),
+        typer.Option(help="refchecker: the parts to check: sentences or triplets."),
     ] = None,
     aggregation: Annotated[
         str | None,

@@ -117,7 +117,7 @@ def _without_model(evaluator: Callable[..., Evaluator], *values: Any) -> Callabl
 def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
     """Return RefChecker's detectors with one checker, one for each kind of claim.
 
-    Triplets and statements take one call more, which writes the claims.
+    Triplets take one call more, which writes them.
     """
     return [
         Detector(
@@ -128,7 +128,7 @@ def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
             _sources,
             _gives_logprobs if checker == "logprobs" else _any_model,
         )
-        for claims in ("sentences", "triplets", "statements")
+        for claims in ("sentences", "triplets")
     ]
 
 

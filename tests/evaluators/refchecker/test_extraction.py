@@ -9,8 +9,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, RefChecker, Sample
-from demur.evaluators import RefCheckerPrompts
-from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
+from demur.evaluators.refchecker.extraction import Extraction, extract
+from demur.evaluators.refchecker.prompts import TRIPLETS
 from demur.runtime import Calls, ChatCall, Scope, drive, within_scope
 from support.fakes import ScriptedModel, isolated, scripted
 
@@ -20,9 +20,9 @@ QUESTION = "Who made the clock?"
 CLAIM = '("Ilse Korn", "was known to", "Graz")'
 
 
-def messages(preceding: str, form: ClaimForm = "triplets", bounded: bool = False) -> list[Any]:
+def messages(preceding: str, bounded: bool) -> list[Any]:
     """Return the messages of the first request for claims."""
-    steps = extract(scripted(""), ANSWER, QUESTION, form, RefCheckerPrompts(), bounded, preceding)
+    steps = extract(scripted(""), ANSWER, QUESTION, TRIPLETS, bounded, preceding)
     effect = next(steps)
     assert isinstance(effect, Calls)
     (call,) = effect.calls
@@ -31,11 +31,8 @@ def messages(preceding: str, form: ClaimForm = "triplets", bounded: bool = False
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-@pytest.mark.parametrize("form", ["triplets", "statements"])
-def test_what_precedes_is_shown_apart_and_said_to_be_no_source_of_claims(
-    form: ClaimForm, bounded: bool
-) -> None:
-    plain, shown = messages("", form, bounded), messages(BEFORE, form, bounded)
+def test_what_precedes_is_shown_apart_and_said_to_be_no_source_of_claims(bounded: bool) -> None:
+    plain, shown = messages("", bounded), messages(BEFORE, bounded)
     assert isolated("preceding", shown) == BEFORE
     assert isolated("answer", shown) == ANSWER
     assert "only the preceding text states" in shown[0].content
@@ -45,9 +42,7 @@ def test_what_precedes_is_shown_apart_and_said_to_be_no_source_of_claims(
 
 
 def claims(preceding: str) -> Extraction:
-    steps = extract(
-        scripted(CLAIM), ANSWER, QUESTION, "triplets", RefCheckerPrompts(), False, preceding
-    )
+    steps = extract(scripted(CLAIM), ANSWER, QUESTION, TRIPLETS, False, preceding)
     return drive(steps, {}, None)[0]
 
 
@@ -118,8 +113,7 @@ def test_a_sentence_that_orders_to_find_nothing_hides_no_other() -> None:
 
 def test_words_with_unseen_signs_in_them_are_no_way_to_hide_a_claim() -> None:
     hidden = "O\u200bs\u200bl\u200bo i\u200bs i\u200bn C\u200bh\u200bi\u200bl\u200be."
-    model = scripted("- Oslo is in Chile")
-    steps = extract(model, hidden, None, "statements", RefCheckerPrompts(), False)
-    found = drive(steps, {}, None)[0]
+    model = scripted('("Oslo", "is in", "Chile")')
+    found = drive(extract(model, hidden, None, TRIPLETS, False), {}, None)[0]
     assert [claim.text for claim in found.claims] == ["Oslo is in Chile"]
     assert found.ungrounded == ()

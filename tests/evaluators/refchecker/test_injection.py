@@ -15,7 +15,6 @@ from demur.evaluators.refchecker.prompts import (
     JOINT,
     LOGPROBS,
     PER_CLAIM,
-    STATEMENTS,
     TRIPLETS,
     for_small_model,
 )
@@ -23,7 +22,7 @@ from demur.prompting import as_shown
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support.fakes import ScriptedModel, isolated
 
-PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, ADAPTED, *map(for_small_model, (TRIPLETS, STATEMENTS)))
+PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, ADAPTED, for_small_model(TRIPLETS))
 ALL = [
     pytest.param(injection.text, id=f"{at}-{injection.family}")
     for at, injection in enumerate(INJECTIONS)
@@ -55,15 +54,13 @@ def _judged(
     case = placed(CASES[case_at % len(CASES)], place, text)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "extraction":
-            return f"- {as_shown(case.claim)}"
         field = {"joint": "claims", "claim": "claim"}[stage]
         quoted = isolated("reference" if place == "passage" else field, messages)
         count = len(isolated(field, messages).splitlines()) if stage == "joint" else 0
         numbers = [f"{at}. " for at in range(1, count + 1)] or [""]
         return "\n".join([quoted, "", *(f"{number}{verdict}" for number in numbers)])
 
-    evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="statements")
+    evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="sentences")
     return evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
 
 

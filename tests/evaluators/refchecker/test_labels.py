@@ -351,15 +351,13 @@ def test_a_list_that_starts_at_0_is_asked_for_again_and_not_read_off_by_one() ->
     right = dict(enumerate((E, C, N), 1))
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "extraction":
-            return "\n".join(f"- {fact}" for fact in facts)
         asked = [number for number in right if f"{number}. {facts[number - 1]}" in str(messages)]
         off = 1 if len(asked) == len(facts) else 0
         return "\n".join(f"{number - off}. {right[number]}" for number in asked)
 
     model = ScriptedModel(script=script)
-    found = RefChecker(model, checker="joint", claims="statements").invoke(
+    found = RefChecker(model, checker="joint", claims="sentences").invoke(
         {"answer": " ".join(facts), "contexts": ["Oslo is the capital of Norway."]}
     )
     assert [claim.label for claim in found.claims] == [E, C, N]
-    assert model.stages == ["extraction", "joint", "joint", "joint"]
+    assert model.stages == ["joint", "joint", "joint"]

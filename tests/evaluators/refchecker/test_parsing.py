@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators.refchecker.parsing import parse_statements, parse_triplets
+from demur.evaluators.refchecker.parsing import parse_triplets
 
 # fmt: off
 PIECES = [
@@ -32,17 +32,11 @@ def tidy(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in parts)
 
 
-# -- triplets ----------------------------------------------------------------------------------
-
-
 @given(REPLIES)
 def test_any_reply_is_read_without_an_exception(reply: str) -> None:
-    triplets = parse_triplets(reply)
-    assert all(subject and len(rest) == 2 for subject, *rest in triplets.triplets)
-    statements = parse_statements(reply)
-    assert all(any(sign.isalnum() or sign == "_" for sign in s) for s in statements.statements)
-    for read in (triplets, statements):
-        assert not (read.abstained and (read.triplets or read.statements or read.broken))
+    read = parse_triplets(reply)
+    assert all(subject and len(rest) == 2 for subject, *rest in read.triplets)
+    assert not (read.abstained and (read.triplets or read.broken))
 
 
 @given(st.lists(st.tuples(PLAIN, PLAIN, PLAIN), min_size=1, max_size=4, unique_by=tidy))
@@ -146,9 +140,9 @@ NO_CLAIMS = [
 
 @pytest.mark.parametrize("reply", NO_CLAIMS)
 def test_a_refusal_abstains(reply: str) -> None:
-    for read in (parse_triplets(reply), parse_statements(reply)):
-        assert read.abstained
-        assert read.readable
+    read = parse_triplets(reply)
+    assert read.abstained
+    assert read.readable
 
 
 @pytest.mark.parametrize(
@@ -190,41 +184,3 @@ def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
     repeated = pattern * (100_000 // len(pattern))
     parse_triplets(repeated)
     parse_triplets('("' + repeated)
-    parse_statements(repeated)
-    parse_statements("No claims" + repeated)
-
-
-# -- statements --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("- Ann runs Crumb.\n- Crumb is in Leeds.", ("Ann runs Crumb.", "Crumb is in Leeds.")),
-        ("Here they are:\n1. Ann runs Crumb.\n2) 漢字。\r\n", ("Ann runs Crumb.", "漢字。")),
-        ("Ann runs Crumb.\nAnn runs Crumb.\n", ("Ann runs Crumb.",)),
-        ("Facts:\nAnn runs Crumb.", ("Ann runs Crumb.",)),
-        ("- None of the pupils passed.", ("None of the pupils passed.",)),
-        ("- No claims were filed.\n- He left.", ("No claims were filed.", "He left.")),
-        ("- It rains.\n- No claims", ("It rains.",)),
-        ("- No claims were made by the company.", ("No claims were made by the company.",)),
-        ("- No claims in the text are false.", ("No claims in the text are false.",)),
-        ("- No facts are given in the report.\n- He left.",
-         ("No facts are given in the report.", "He left.")),
-        ("- -\n- ...", ()),
-        ("No claims\n- Ann runs Crumb.", ()),
-        ("No claims.\nAnn runs Crumb.", ()),
-        ("No claims: it greets, and Ann runs Crumb.", ()),
-        ("", ()),
-    ],
-)  # fmt: skip
-def test_statements_are_read_line_by_line(reply: str, expected: tuple[str, ...]) -> None:
-    read = parse_statements(reply)
-    assert read.statements == expected
-    assert read.readable is bool(expected)
-
-
-@given(st.lists(PLAIN.map(lambda text: f"x{text} y"), min_size=1, max_size=5, unique_by=str.strip))
-def test_marked_statements_come_back_the_same(statements: list[str]) -> None:
-    read = parse_statements("\n".join(f"- {statement}" for statement in statements))
-    assert read.statements == tuple(statement.strip() for statement in statements)

@@ -116,10 +116,9 @@ def test_where_it_has_no_effect_it_is_refused() -> None:
 # -- Where it is no judge --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("claims", ["triplets", "statements"])
-def test_claims_that_a_model_would_write_are_refused(claims: Any) -> None:
-    with pytest.raises(ValueError, match=rf"claims='{claims}' needs a chat model .*'sentences'"):
-        RefChecker("small", claims=claims)
+def test_claims_that_a_model_would_write_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"claims='triplets' needs a chat model .*'sentences'"):
+        RefChecker("small", claims="triplets")
 
 
 def test_another_checker_beside_it_is_refused() -> None:

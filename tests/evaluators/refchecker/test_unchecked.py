@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from allpairspy import AllPairs
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
@@ -24,12 +23,10 @@ from demur_research.texts.answers import ANSWERS, STATING, Answer, let_through
 from support.fakes import ScriptedModel, isolated
 from support.streams import Telling
 
-Form = Literal["triplets", "statements"]
 NONE = "No claims"
 WHOLE = "a whole list"
 """The one extractor without a fault; its judge supports everything."""
 PROSE = "Let me read that message with care, line by line:"
-FORMS: tuple[Form, ...] = ("triplets", "statements")
 DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
 """The extractors that report no claims for an answer that states nothing."""
 EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
@@ -41,11 +38,9 @@ def _said(text: str) -> str:
     return "".join(re.findall(r"\w", text.casefold()))
 
 
-def _line(form: Form, statement: str) -> str:
-    """Return a statement as an extractor lists it."""
+def _line(statement: str) -> str:
+    """Return a statement as a triplet."""
     words = statement.replace('"', "").split()
-    if form == "statements":
-        return f"- {' '.join(words)}"
     text = " ".join(words)
     if len(words) < 3 and len(text) > 5 and re.search(r"[\u3040-\u9fff]", text):
         third = len(text) // 3
@@ -58,14 +53,14 @@ def _line(form: Form, statement: str) -> str:
 class Extractor:
     """Play an extractor with one fault, and a judge that supports only what the extractor gave."""
 
-    def __init__(self, how: str, form: Form) -> None:
-        self.how, self.form = how, form
+    def __init__(self, how: str) -> None:
+        self.how = how
         self.given: set[str] = set()
         """The statements that the extractor gave."""
         self._believed: set[str] = set()
         self.statements: Sequence[str] = ()
         """The statements of the answer under judgement."""
-        self.checker = RefChecker(ScriptedModel(script=self._reply), claims=form)
+        self.checker = RefChecker(ScriptedModel(script=self._reply))
 
     def judge(self, one: Answer) -> Evaluation:
         self.begin(one)
@@ -94,11 +89,11 @@ class Extractor:
         if self.how == WHOLE:
             return self._give(messages, len(self.statements))
         if self.how == "our own example":
-            return getattr(RefCheckerPrompts(), self.form).examples[-1].reply
+            return RefCheckerPrompts().triplets.examples[-1].reply
         first, second = {
             "no claims": (NONE, NONE),
             "prose, then no claims": (PROSE, NONE),
-            "foreign claims, then no claims": (_line(self.form, "purple zeppelins yodel"), NONE),
+            "foreign claims, then no claims": (_line("purple zeppelins yodel"), NONE),
             "prose twice": (PROSE, PROSE),
             "empty reply": ("", ""),
         }[self.how]
@@ -108,7 +103,7 @@ class Extractor:
         """Return the first of the statements that the request shows."""
         shown = _said(isolated("answer", messages))
         chosen = [one for one in self.statements if _said(one) in shown][:most]
-        lines = [_line(self.form, one) for one in chosen]
+        lines = [_line(one) for one in chosen]
         self.given.update(chosen)
         self._believed.update(map(_said, lines))
         return "\n".join(lines) or NONE
@@ -137,9 +132,9 @@ def _hidden(extractor: Extractor, one: Answer, until: int | None = None) -> tupl
     return tuple(said for said in ended if said not in extractor.given)
 
 
-def _judged(how: str, form: Form) -> tuple[Judged, ...]:
+def _judged(how: str) -> tuple[Judged, ...]:
     """Judge all answers, or a third of them."""
-    extractor = Extractor(how, form)
+    extractor = Extractor(how)
     judged = ANSWERS if how in ("no claims", "half a list", WHOLE) else ANSWERS[::3]
     return tuple(Judged(one, extractor.judge(one), _hidden(extractor, one)) for one in judged)
 
@@ -153,17 +148,12 @@ def _misplaced(judged: Sequence[Judged]) -> list[str]:
     return [each.one.id for each in judged if each.misplaced]
 
 
-@pytest.fixture(params=FORMS)
-def form(request: pytest.FixtureRequest) -> Form:
-    return request.param  # type: ignore[no-any-return]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("how", EXTRACTORS)
 def test_what_is_stated_is_let_through_only_when_checked_and_what_states_nothing_is_no_claim(
-    how: str, form: Form
+    how: str,
 ) -> None:
-    judged = _judged(how, form)
+    judged = _judged(how)
     assert _silent(judged) == []
     assert _misplaced(judged) == []
     found = {each.one.id: each.found for each in judged if not each.one.states}
@@ -177,8 +167,8 @@ def test_what_is_stated_is_let_through_only_when_checked_and_what_states_nothing
 
 
 @pytest.mark.slow
-def test_a_whole_list_that_the_judge_believes_passes(form: Form) -> None:
-    judged = _judged(WHOLE, form)
+def test_a_whole_list_that_the_judge_believes_passes() -> None:
+    judged = _judged(WHOLE)
     assert _misplaced(judged) == []
     stating = [each for each in judged if each.one.states]
     wrong = [each.one.id for each in stating if each.found.passed is not True]
@@ -240,9 +230,10 @@ GUARDED = (_invoked, _streamed)
 
 @pytest.mark.smoke
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "form", "guarded"), [*AllPairs([EXTRACTORS, FORMS, GUARDED])])
-def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guarded) -> None:
-    extractor = Extractor(how, form)
+@pytest.mark.parametrize("how", EXTRACTORS)
+@pytest.mark.parametrize("guarded", GUARDED)
+def test_a_guard_lets_nothing_unchecked_out(how: str, guarded: Guarded) -> None:
+    extractor = Extractor(how)
     silent = []
     for one in SOME:
         out = guarded(extractor, one)
@@ -253,7 +244,7 @@ def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guard
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guarded", GUARDED)
-def test_a_guard_lets_out_what_the_judge_believes(form: Form, guarded: Guarded) -> None:
-    extractor = Extractor(WHOLE, form)
+def test_a_guard_lets_out_what_the_judge_believes(guarded: Guarded) -> None:
+    extractor = Extractor(WHOLE)
     held = [one.id for one in SOME if guarded(extractor, one) != one.answer]
     assert len(held) <= len(SOME) // 10, held

@@ -19,11 +19,10 @@ from demur_research.tables.checkers import FLOORS
 from demur_research.texts.answers import ANSWERS, STATING, Answer, let_through, unchecked
 from demur_research.texts.bland import samples
 
-FORMS: dict[str, Literal["auto", "sentences", "triplets", "statements"]] = {
+FORMS: dict[str, Literal["auto", "sentences", "triplets"]] = {
     "auto": "auto",
     "sentences": "sentences",
     "triplets": "triplets",
-    "statements": "statements",
 }
 """The values of RefChecker's argument `claims`: what it takes for a claim."""
 _SPLITS = ("kind", "language")

@@ -27,7 +27,7 @@ from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, leas
 from demur.evaluators.refchecker.checking import Checker, Classifier
 from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
-from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
+from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.judging import (
     counts_of,
     explanation,
@@ -129,10 +129,9 @@ class RefChecker(ClaimEvaluator):
             "joint". For NLI, give a sentence-transformers `CrossEncoder` or its name ("org/name" or
             a folder). With "small", leave it out.
         claims: What a claim is. "sentences": each sentence, item or value of the answer as it
-            stands, found without a model. "triplets": subject, predicate and object. "statements":
-            short statements that can be understood alone. A model writes triplets and statements,
-            and a sentence that it leaves out becomes a claim as it stands. "auto": "sentences" for
-            the local model, else "triplets".
+            stands, found without a model. "triplets": subject, predicate and object, written by the
+            model; a sentence that it leaves out becomes a claim as it stands. "auto": "sentences"
+            for the local model, else "triplets".
         supported_from: The probability of Entailment from which a claim counts as supported, in
             (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
             give probabilities use it. None: 0.2 for "small", 0.5 for "adapter" and 0.85 for
@@ -173,7 +172,7 @@ class RefChecker(ClaimEvaluator):
 
     model: str | BaseChatModel | SmallJudge
     checker: Any = "auto"
-    claims: Literal["auto", "sentences"] | ClaimForm = "auto"
+    claims: Literal["auto", "sentences", "triplets"] = "auto"
     supported_from: float | None = Field(default=None, gt=0, le=1)
     aggregation: Aggregation = "strict"
     threshold: ShareThreshold | None = _SOFT_THRESHOLD
@@ -184,7 +183,7 @@ class RefChecker(ClaimEvaluator):
 
     _judge: BaseChatModel | SmallJudge = PrivateAttr()
     _mode: str = PrivateAttr()
-    _form: Literal["sentences"] | ClaimForm = PrivateAttr()
+    _form: Literal["sentences", "triplets"] = PrivateAttr()
     _classifier: Classifier | None = PrivateAttr(default=None)
 
     def __init__(
@@ -192,7 +191,7 @@ class RefChecker(ClaimEvaluator):
         model: str | BaseChatModel | SmallJudge,
         *,
         checker: str | CrossEncoder = "auto",
-        claims: Literal["auto", "sentences"] | ClaimForm = "auto",
+        claims: Literal["auto", "sentences", "triplets"] = "auto",
         supported_from: float | None = None,
         aggregation: Aggregation = "strict",
         threshold: ThresholdOrFile | None = _SOFT_THRESHOLD,
@@ -280,7 +279,7 @@ class RefChecker(ClaimEvaluator):
 
     def _refuse_with_small(self) -> None:
         """Refuse what needs a chat model beside the small judge."""
-        if self.claims not in ("auto", "sentences"):
+        if self.claims == "triplets":
             raise ValueError(
                 f"claims={self.claims!r} needs a chat model that writes them, and {SMALL!r} only "
                 "judges: choose claims='sentences', or another model"
@@ -361,8 +360,7 @@ class RefChecker(ClaimEvaluator):
                     self._chat,
                     sample.answer,
                     sample.question,
-                    self._form,
-                    self.prompts,
+                    self.prompts.triplets,
                     is_local(self._chat),
                     sample.preceding,
                 )

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from demur._text import count_tokens, sentences, windows, word_set
 from demur.evaluators.refchecker.localization import Sentence, index_sentences, locate
-from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
+from demur.evaluators.refchecker.parsing import Extracted, Triplet, parse_triplets
 from demur.evaluators.refchecker.prompts import (
-    UNREADABLE_STATEMENTS,
-    UNREADABLE_TRIPLETS,
-    RefCheckerPrompts,
+    UNREADABLE,
     for_small_model,
     triplet_grammar,
     with_preceding,
@@ -26,9 +24,6 @@ from demur.evaluators.refchecker.units import units
 from demur.prompting import Prompt, as_shown
 from demur.runtime import ChatCall, Reply, Steps, ask, ask_all, side_by_side
 from demur.schema import Claim
-
-ClaimForm = Literal["triplets", "statements"]
-"""The form in which a model writes claims."""
 
 # In a longer stretch a model skips facts, and its list of claims may exceed the token limit.
 _STRETCH_TOKENS = 600
@@ -76,8 +71,7 @@ def extract(
     model: BaseChatModel,
     answer: str,
     question: str | None,
-    form: ClaimForm,
-    prompts: RefCheckerPrompts,
+    prompt: Prompt,
     bounded: bool,
     preceding: str = "",
 ) -> Steps[Extraction]:
@@ -94,8 +88,7 @@ def extract(
         model: The extractor.
         answer: The answer.
         question: The question that was answered.
-        form: The form of the claims.
-        prompts: The prompts of the RefChecker.
+        prompt: The prompt that asks for triplets.
         bounded: Whether the model is a small one on llama.cpp. It is shown more examples, and a
             grammar and a length bound its reply.
         preceding: The text before the answer.
@@ -103,7 +96,6 @@ def extract(
     Raises:
         UndeterminedError: A call to the extractor failed.
     """
-    prompt = prompts.triplets if form == "triplets" else prompts.statements
     if bounded:
         prompt = for_small_model(prompt)
     tail = windows(preceding, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
@@ -113,73 +105,64 @@ def extract(
 
     def call(stretch: str, *further: BaseMessage) -> ChatCall:
         messages = prompt.messages(question=question, preceding=before, answer=stretch)
-        options = _bounds(stretch, form) if bounded else {}
+        options = _bounds(stretch) if bounded else {}
         return ChatCall(model, [*messages, *further], "extraction", options)
 
     # Words of the question and the preceding text count too, since a claim names in full what the
     # answer may only refer to. `as_shown` gives words without invisible characters.
     known = _Known.of((answer, as_shown(answer), question or "", before))
-    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
+    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), bounded)
 
     def read(stretch: str) -> Steps[list[Extracted]]:
         key = prompt, question, before, stretch
-        extracted = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
+        extracted = remembered.get(key) or (yield from _read_stretch(stretch, call, known))
         if all(claim.readable for claim in extracted):
             remembered[key] = extracted
         return extracted
 
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     reads = yield from side_by_side([read(stretch) for stretch in stretches])
-    return _collect([*chain.from_iterable(reads)], answer, known, _example_claims(prompt, form))
+    return _collect([*chain.from_iterable(reads)], answer, known, _example_claims(prompt))
 
 
 def _read_stretch(
-    stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: _Known
+    stretch: str, call: Callable[..., ChatCall], known: _Known
 ) -> Steps[list[Extracted]]:
     """Return the claims that the extractor writes for one stretch, in one reply or in two."""
     reply = yield from ask(call(stretch), _FAILING)
-    first = _read(reply, form)
+    first = _read(reply)
     if _usable(first, known):
         return [first]
     if reply.truncated and (halves := _halves(stretch)):
         calls = [call(half) for half in halves]
     else:
-        hint = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_STATEMENTS
-        calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(hint))]
+        calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(UNREADABLE))]
     outcomes = yield from ask_all(calls)
-    second = [_read(outcome.expect(_FAILING), form) for outcome in outcomes]
-    return second if any(map(_has_claims, second)) else [first, *second]
+    second = [_read(outcome.expect(_FAILING)) for outcome in outcomes]
+    return second if any(read.triplets for read in second) else [first, *second]
 
 
-def _has_claims(read: Extracted) -> bool:
-    return bool(read.triplets or read.statements)
-
-
-def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
+def _bounds(stretch: str) -> dict[str, Any]:
     # A fact takes at least 3 tokens of the answer, and its line takes about 20 of the reply.
     most = max(8, count_tokens(stretch) // 3)
-    options: dict[str, Any] = {"max_tokens": min(20 * most, 1024)}
-    if form == "triplets":
-        options["extra_body"] = {"grammar": triplet_grammar(most)}
-    return options
+    return {
+        "max_tokens": min(20 * most, 1024),
+        "extra_body": {"grammar": triplet_grammar(most)},
+    }
 
 
-def _parse(text: str, form: ClaimForm) -> Extracted:
-    return parse_triplets(text) if form == "triplets" else parse_statements(text)
-
-
-def _read(reply: Reply, form: ClaimForm) -> Extracted:
-    read = _parse(reply.text, form)
+def _read(reply: Reply) -> Extracted:
+    read = parse_triplets(reply.text)
     if not reply.truncated:
         return read
     # The last claim was cut, and others may never have been written.
-    return Extracted(read.triplets, read.statements, broken=True)
+    return Extracted(read.triplets, broken=True)
 
 
 def _usable(read: Extracted, known: _Known) -> bool:
     if not read.readable:
         return False
-    return read.abstained or any(_grounded(claim, known) for claim in _claims(read))
+    return read.abstained or any(_grounded(triplet, known) for triplet in read.triplets)
 
 
 def _halves(stretch: str) -> list[str]:
@@ -190,29 +173,23 @@ def _halves(stretch: str) -> list[str]:
     return [stretch[:middle], stretch[middle:]]
 
 
-def _claims(read: Extracted) -> Iterator[Claim]:
-    for triplet in read.triplets:
-        yield Claim(text=_statement(triplet), triplet=triplet)
-    for statement in read.statements:
-        yield Claim(text=statement)
-
-
-def _statement(triplet: Sequence[str]) -> str:
+def _text(triplet: Triplet) -> str:
     return " ".join(part for part in triplet if part)
 
 
-def _grounded(claim: Claim, known: _Known) -> bool:
-    """Return whether a word of the claim's subject or object stands in the extractor's input."""
-    parts = (claim.triplet[0], claim.triplet[2]) if claim.triplet else (claim.text,)
-    wanted = word_set(" ".join(parts))
+def _grounded(triplet: Triplet, known: _Known) -> bool:
+    """Return whether a word of the subject or the object stands in the extractor's input."""
+    wanted = word_set(f"{triplet[0]} {triplet[2]}")
     telling = {word for word in wanted if len(word) > 3 or not word.isascii() or word.isdigit()}
     return not wanted or any(map(known.holds, telling or wanted))
 
 
-def _example_claims(prompt: Prompt, form: ClaimForm) -> frozenset[str]:
+def _example_claims(prompt: Prompt) -> frozenset[str]:
     """Return the claims of the prompt's examples, which small models repeat as if of the answer."""
-    read = [_parse(example.reply, form) for example in prompt.examples]
-    return frozenset(claim.text.casefold() for extracted in read for claim in _claims(extracted))
+    read = [parse_triplets(example.reply) for example in prompt.examples]
+    return frozenset(
+        _text(triplet).casefold() for extracted in read for triplet in extracted.triplets
+    )
 
 
 def _collect(
@@ -221,16 +198,15 @@ def _collect(
     indexed = index_sentences(
         Sentence(None, unit.start, answer[unit.start : unit.end]) for unit in units(answer)
     )
-    candidates = dict.fromkeys(claim for read in reads for claim in _claims(read))
     claims: list[Claim] = []
     ungrounded: list[Claim] = []
     dropped: list[str] = []
-    for claim in candidates:
-        if _grounded(claim, known):
-            span = locate(claim.text, indexed)
-            claims.append(claim.model_copy(update={"span": span}))
-        elif claim.text.casefold() in examples:
-            dropped.append(claim.text)
+    for triplet in dict.fromkeys(triplet for read in reads for triplet in read.triplets):
+        text = _text(triplet)
+        if _grounded(triplet, known):
+            claims.append(Claim(text=text, triplet=triplet, span=locate(text, indexed)))
+        elif text.casefold() in examples:
+            dropped.append(text)
         else:
-            ungrounded.append(claim.model_copy(update={"error": UNGROUNDED}))
+            ungrounded.append(Claim(text=text, triplet=triplet, error=UNGROUNDED))
     return Extraction(tuple(claims), tuple(ungrounded), tuple(dropped))

@@ -1,7 +1,7 @@
-"""Read triplets and statements that the extractor wrote, without ever evaluating them as code.
+"""Read triplets that the extractor wrote, without ever evaluating them as code.
 
-Each function returns a result for any string. The result distinguishes claims that could not be
-read from a reply without claims.
+There is a result for any string. It distinguishes claims that could not be read from a reply
+without claims.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ _ELEMENT_ENDS = {
 # The exact form that the prompt asks for, which can be read without guessing.
 _WELL_FORMED = re.compile(r'\("([^"\\]+)", "([^"\\]+)", "([^"\\]+)"\)')
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
-# The reply that the prompt asks for in place of claims; small models also end a list with it.
-_NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
 # A line that can mean nothing else. "No claims were made by the firm" is a claim.
 _ABSTAINS = re.compile(
     r"""\W*(?:none|n/?a|abstain)\W*
@@ -44,7 +42,6 @@ _ABSTAINS = re.compile(
     [^\w(]*(?:\([^()]{0,300}\)\W*)?""",
     re.IGNORECASE | re.VERBOSE,
 )
-_BEGINS_TO_ABSTAIN = re.compile(r"\W*no claims(?:\W*$|[^\w\s])", re.IGNORECASE)
 _PLACEHOLDERS = ("subject", "predicate", "object")
 
 
@@ -53,7 +50,6 @@ class Extracted:
     """Hold the claims in a reply of the extractor."""
 
     triplets: tuple[Triplet, ...] = ()
-    statements: tuple[str, ...] = ()
     abstained: bool = False
     """Whether the reply says that there are no claims."""
     broken: bool = False
@@ -62,7 +58,7 @@ class Extracted:
     @property
     def readable(self) -> bool:
         """Return whether the whole reply could be understood."""
-        return not self.broken and bool(self.abstained or self.triplets or self.statements)
+        return not self.broken and bool(self.abstained or self.triplets)
 
 
 def parse_triplets(reply: str) -> Extracted:
@@ -94,21 +90,6 @@ def parse_triplets(reply: str) -> Extracted:
         abstained=not unique and not broken and _says_no_claims(text),
         broken=broken,
     )
-
-
-def parse_statements(reply: str) -> Extracted:
-    """Read statements, one for each line with `- `, or every line if none has such a mark."""
-    text = _FENCE.sub("", as_written(reply))
-    lines = [line for line in text.splitlines() if line.strip()]
-    marked = [line for line in lines if _without_bullet(line) != line.lstrip()]
-    chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
-    statements = [_without_bullet(line).strip() for line in chosen]
-    if _says_no_claims(text):
-        return Extracted(abstained=True)
-    if lines and lines[0] not in marked and _BEGINS_TO_ABSTAIN.match(lines[0]):
-        return Extracted()  # it begins like "No claims", and then says something else
-    stating = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
-    return Extracted(statements=tuple(dict.fromkeys(stating)))
 
 
 def _without_bullet(line: str) -> str:

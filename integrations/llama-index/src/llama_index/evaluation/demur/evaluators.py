@@ -71,7 +71,7 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         llm: Model | None = None,
         *,
         checker: str | CrossEncoder = "auto",
-        claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
+        claims: Literal["auto", "sentences", "triplets"] = "auto",
         supported_from: float | None = None,
         aggregation: Literal["strict", "major", "soft"] = "strict",
         threshold: float | Threshold | str | Path | None = 0.8,
