@@ -26,11 +26,6 @@ class PerModel(Generic[T]):
         self._values: dict[tuple[int, Hashable], tuple[weakref.ref[BaseChatModel], T]] = {}
         self._lock = lock()
 
-    def get(self, model: BaseChatModel, key: Hashable) -> T | None:
-        """Return the value kept for `model` under `key`, or None."""
-        kept = self._values.get((id(model), key))
-        return None if kept is None else kept[1]
-
     def setdefault(self, model: BaseChatModel, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value kept for `model` under `key`, which is made first if there is none."""
         at = (id(model), key)

@@ -111,7 +111,7 @@ def extract(
     # Words of the question and the preceding text count too, since a claim names in full what the
     # answer may only refer to. `as_shown` gives words without invisible characters.
     known = _Known.of((answer, as_shown(answer), question or "", before))
-    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), bounded)
+    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model))
 
     def read(stretch: str) -> Steps[list[Extracted]]:
         key = prompt, question, before, stretch
