@@ -259,8 +259,8 @@ def _thresholds(bench: Bench) -> Result:
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
         tuple(rows),
         (
-            f"{shipped} was chosen on other claims of the first three sets, with probabilities that "
-            "were corrected for the label that the model favours.",
+            f"{shipped} was chosen on other claims of the first three sets, with probabilities "
+            "that were corrected for the label that the model favours.",
             "The calls are those that `claims` makes for the checker logprobs. The thresholds "
             "share them, and each shows their cost.",
         ),
