@@ -103,9 +103,11 @@ class LocalJudge(ScriptedModel):
 def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     """Support a claim as it says: "It is 0.97 sure." """
     words = isolated("claim", messages).split()
-    if "unreadable" in words:
-        return "Perhaps."
-    support = float(words[2])
+    return "Perhaps." if "unreadable" in words else supporting(float(words[2]))
+
+
+def supporting(support: float) -> AIMessage:
+    """Return the reply of a judge that supports a claim with this probability."""
     other = math.log((1 - support) / 2)
     named = {"Entailment": math.log(support), "Neutral": other, "Contradiction": other}
     return first_token(dict(sorted(named.items(), key=lambda one: -one[1])))

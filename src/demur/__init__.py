@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Evaluation,
         Evidence,
         Failure,
+        MissingString,
         Sample,
         Span,
         Threshold,
@@ -71,6 +72,7 @@ __all__ = [
     "Guard",
     "LocalModelError",
     "MissingExtraError",
+    "MissingString",
     "ModelCallError",
     "NeighborStore",
     "RefChecker",
@@ -106,7 +108,7 @@ _MODULES = {
     "observe": ("ScoreCallbackHandler",),
     "schema": (
         *("Category", "Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample"),
-        *("Span", "Threshold", "Usage"),
+        *("MissingString", "Span", "Threshold", "Usage"),
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

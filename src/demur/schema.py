@@ -208,6 +208,20 @@ class Evidence(_Value):
     """What this passage says about the claim."""
 
 
+class MissingString(_Value):
+    """Represent an identifier or a number that stands in none of the texts checked against."""
+
+    string: Text
+    """The string, as the claim writes it."""
+    nearest: Text | None
+    """The most similar string of the texts, as it stands there; None if none is similar."""
+
+    def __str__(self) -> str:
+        """Return what is missing, and the most similar string, in words."""
+        similar = "" if self.nearest is None else f', where "{self.nearest}" is the most similar'
+        return f'"{self.string}" stands in no reference{similar}'
+
+
 class Claim(_Value):
     """Represent one unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
 
@@ -231,9 +245,9 @@ class Claim(_Value):
     the claim was not checked, or if the checker gives no probabilities."""
     evidence: tuple[Evidence, ...] = ()
     """The passages that decided the label; empty for Neutral."""
-    missing_quantities: tuple[Text, ...] = ()
-    """The quantities of the claim, as written there, that none of the texts checked against
-    contains."""
+    missing_strings: tuple[MissingString, ...] = ()
+    """The identifiers and exact numbers of the claim that stand in none of the texts that it was
+    checked against. A claim that has some is not labelled Entailment."""
     error: Text | None = None
     """Why the claim has no label."""
 
@@ -396,7 +410,8 @@ _LONGEST_QUOTE = 160
 
 def _labelled(claim: Claim) -> str:
     label = "no label" if claim.label is None else claim.label.value
-    why = f" ({one_line(claim.error)})" if claim.error else ""
+    reasons = "; ".join(map(str, claim.missing_strings)) or claim.error
+    why = f" ({one_line(reasons)})" if reasons else ""
     return f"{label}: {one_line(claim.text)}{why}"
 
 

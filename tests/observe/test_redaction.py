@@ -22,6 +22,7 @@ from demur import (
     ClaimLabel,
     Evaluation,
     Evidence,
+    MissingString,
     RefChecker,
     ReverseValidation,
     Span,
@@ -270,7 +271,7 @@ def _planted() -> Record:
         triplet=(TOLD, "is", TOLD),
         label="Contradiction",
         evidence=(evidence,),
-        missing_quantities=(TOLD,),
+        missing_strings=(MissingString(string=TOLD, nearest=TOLD),),
     )
     details: dict[str, Any] = {"request": NESTED, "said": [TOLD]}
     wrong = records.refuted(explanation=TOLD, claims=(claim,), details=details)

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
+from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Sample, Span, Usage
 from demur.guard import Attempt, Origin, TraceOutcome, feedback_on, verdict_of
 from demur.observe import Record, SQLSink
 from demur.schema import ABSTAIN
@@ -122,7 +122,8 @@ def guarded(
 def hostile(at: float = 0, **fields: Any) -> Record:
     """Return a run in which every text tries to control a terminal, a table or a spreadsheet."""
     label = ClaimLabel.CONTRADICTION
-    claim = Claim(text=HOSTILE, label=label, missing_quantities=(HOSTILE,))
+    missing = MissingString(string=HOSTILE, nearest=HOSTILE)
+    claim = Claim(text=HOSTILE, label=label, missing_strings=(missing,))
     wrong = found(HOSTILE, 0.0, False, label=HOSTILE, explanation=HOSTILE, claims=(claim,))
     given = {"name": HOSTILE, "model": HOSTILE, "tags": (HOSTILE,), "reason": HOSTILE, **fields}
     bad = attempt(

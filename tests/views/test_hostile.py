@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from markupsafe import Markup
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
+from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
 from demur._text import harmless, replace_surrogates
 from demur.guard import Attempt, Feedback, Guarded, Trace, feedback_on
 from demur.observe import Record
@@ -52,7 +52,12 @@ def claims(draw: Any) -> Claim:
             Evidence(context=at, span=span, text=text, label=label or ClaimLabel.NEUTRAL)
             for at, span, text in quotes
         ),
-        missing_quantities=tuple(draw(st.lists(TEXTS, max_size=2))),
+        missing_strings=tuple(
+            MissingString(string=string, nearest=nearest)
+            for string, nearest in draw(
+                st.lists(st.tuples(TEXTS, st.none() | TEXTS), max_size=2)
+            )
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from rich.console import Console
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
+from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
 from demur.edits import places_of
 from demur.guard import Attempt
 from demur.observe import Record
@@ -61,11 +61,16 @@ def test_long_evidence_is_whole_in_a_pipe_and_short_on_a_terminal() -> None:
     assert shown.count("word") < 100
 
 
-def test_quantities_that_are_not_in_the_references_are_told() -> None:
-    bad = Claim(text="It opened in 1851", missing_quantities=("1851", "3\x1b May"))
+def test_strings_that_stand_in_no_reference_are_told() -> None:
+    missing = (
+        MissingString(string="ORD-48231-B", nearest="ORD-48213-B"),
+        MissingString(string="3\x1b14", nearest=None),
+    )
+    bad = Claim(text="ORD-48231-B costs 3\x1b14", label=ClaimLabel.NEUTRAL, missing_strings=missing)
     shown = _shown(_evaluation(claims=(*CLAIMS, bad)), terminal=False, width=200)
-    assert shown.count("not in the references") == 1
-    assert "not in the references: 1851; 3␛ May" in shown
+    told = '"ORD-48231-B" stands in no reference, where "ORD-48213-B" is the most similar'
+    assert f'{told}; "3␛14" stands in no reference' in shown
+    assert shown.count("stands in no reference") == 2
 
 
 def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.credentials import SECRET
 from demur.observe.redaction import redaction
@@ -197,11 +197,12 @@ def test_evidence_that_was_moved_is_found_and_other_text_is_not_marked() -> None
     assert not view(*said, contexts=("Nothing of it",)).all("mark")
 
 
-def test_quantities_that_are_not_in_the_references_are_marked_and_told_on_hovering() -> None:
+def test_strings_that_stand_in_no_reference_are_marked_and_told_on_hovering() -> None:
     fine = claim(GOOD, "The Danube", WRONG)
-    wrong = claim(BAD, "4,000 km", WRONG, missing_quantities=("4,000 km", "<b>3</b>\x1b May"))
+    missing = MissingString(string="<b>4,000</b>\x1b km", nearest="2,850")
+    wrong = claim(BAD, "4,000 km", WRONG, missing_strings=(missing,))
     page = view(fine, wrong)
-    line = "not in the references: 4,000 km; <b>3</b>␛ May"
+    line = '"<b>4,000</b>␛ km" stands in no reference, where "2,850" is the most similar'
     assert page.texts("demur-why") == [line]
     assert "stand nowhere" in page.one("demur-why")["title"]
     hovered = [one["title"] for one in page.elements if "a claim" in one.get("title", "")]

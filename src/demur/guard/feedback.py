@@ -157,7 +157,8 @@ def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
 
 def _claim_in_words(claim: Claim) -> str:
     if claim.label is not ClaimLabel.CONTRADICTION:
-        return f"Not in the sources: {claim.text}"
+        missing = "; ".join(map(str, claim.missing_strings))
+        return f"Not in the sources: {claim.text}" + (f" ({missing})" if missing else "")
     quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
     says = f" They say: {' '.join(quotes)}" if quotes else ""
     return f"Contradicted by the sources: {claim.text.removesuffix('.')}.{says}"

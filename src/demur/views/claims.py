@@ -12,7 +12,7 @@ from demur.views.description import Quote, ShownClaim, describe_claim
 from demur.views.elements import Element, element, joined, separated
 from demur.views.folds import folded, shortened
 
-_MISSING = "These quantities of the claim stand nowhere in what it was held against."
+_MISSING = "These strings of the claim stand nowhere in what it was held against."
 
 
 class Numbered(NamedTuple):

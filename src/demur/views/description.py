@@ -52,7 +52,7 @@ class ShownClaim:
     error: str | None
     """The reason why there is no label."""
     missing: str | None
-    """A text that names the quantities of the claim that are not in the references."""
+    """A text that names the strings of the claim that stand in no reference."""
     quotes: tuple[Quote, ...]
 
 
@@ -65,14 +65,17 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
             and so on; a reference whose name is empty is not named at all.
     """
     look = claim_look(claim)
-    share = None if claim.label is None else (claim.probabilities or {}).get(claim.label)
-    missing = claim.missing_quantities
+    missing = claim.missing_strings
+    overruled = missing and claim.label is ClaimLabel.NEUTRAL
+    share = None
+    if claim.label is not None and not overruled:
+        share = (claim.probabilities or {}).get(claim.label)
     return ShownClaim(
         text=claim.text,
         look=look,
         label=look.word if share is None else f"{look.word} {share:.0%}",
         error=claim.error,
-        missing=f"not in the references: {'; '.join(missing)}" if missing else None,
+        missing="; ".join(map(str, missing)) or None,
         quotes=tuple(
             Quote(
                 reference=_name(evidence, names),

@@ -86,7 +86,7 @@ def _table(claims: Sequence[ShownClaim]) -> Table:
 
 
 def _evidence(claim: ShownClaim, longest: int | None = None) -> Iterator[str]:
-    """Yield the evidence of a claim, or why it has no label; then the missing quantities."""
+    """Yield the evidence of a claim, or why it has no label; then the missing strings."""
     if claim.error is not None:
         yield one_line(claim.error)
     for quote in claim.quotes:

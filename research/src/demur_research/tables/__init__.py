@@ -8,9 +8,10 @@ from demur_research.bench import NotRun, Table
 from demur_research.tables import (
     answers,
     claims,
+    confidence,
+    exact,
     injection,
     judges,
-    quantities,
     quotes,
     refchecker,
     reverse_validation,
@@ -27,11 +28,12 @@ TABLES: Mapping[str, Table] = {
         refchecker.TABLES,
         claims.TABLES,
         judges.TABLES,
+        confidence.TABLES,
         answers.TABLES,
         unchecked.TABLES,
         injection.TABLES,
         windows.TABLES,
-        quantities.TABLES,
+        exact.TABLES,
         quotes.TABLES,
     )
     for table in tables

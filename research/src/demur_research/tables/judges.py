@@ -26,7 +26,7 @@ from demur_research.resampling import (
     pass_rates,
     share,
 )
-from demur_research.spending import Spent
+from demur_research.spending import Spent, total
 from demur_research.tables.checkers import (
     ADAPTER,
     FLOORS,
@@ -40,6 +40,8 @@ from demur_research.tables.claims import Claimed, Judged, claims, judged, overla
 from demur_research.texts.answers import let_through
 
 JUDGES = (SMALL, "local")
+_WEIGHTS, _LIMIT_OF_MEAN = {"local": 0.8, SMALL: 0.2}, 0.35
+"""The weights and the limit of the judges' mean, as those who trained the judges chose them."""
 JUDGE_OPTION = f"{' or '.join(JUDGES)} [default: {SMALL}]"
 """What the option `judge` is, of tables about one judge."""
 _LIMITS = {SMALL: (0.1, 0.15, 0.2, 0.3, 0.5), "local": (0.2, 0.35, 0.5, 0.65, 0.8)}
@@ -47,8 +49,17 @@ _LIMITS = {SMALL: (0.1, 0.15, 0.2, 0.3, 0.5), "local": (0.2, 0.35, 0.5, 0.65, 0.
 _DATA = "aggrefact"
 _OF_AGGREFACT = "agg_"
 """The beginning of the names of LLM-AggreFact's sets, in a file that has other sets too."""
+_TRAINED_BESIDE = frozenset(
+    (
+        *("fever_symmetric", "fm2", "halueval_qa", "factcheckbench", "summedits"),
+        *("wice_full", "wice_oracle", "agg_Wice"),
+    )
+)
+"""The sets of demur's own file of which the judges were trained on other rows."""
 _NO_SET = "no set"
 """The name of the set of lines that name none."""
+
+MEAN = " + ".join(f"{weight} {name}" for name, weight in _WEIGHTS.items())
 
 Measured: TypeAlias = Sequence[Done[Judged]]
 """The claims of a set with what a judge says of each, and the cost."""
@@ -93,12 +104,12 @@ class Judge:
     def __init__(self, bench: Bench, name: str) -> None:
         small = name == SMALL
         model = SMALL if small else adapted(bench.model_of(name))
-        self._own = GivenClaims(model=model, checker="auto" if small else ADAPTER)
+        self.evaluator = GivenClaims(model=model, checker="auto" if small else ADAPTER)
 
     @property
     def least(self) -> float | None:
         """Return the probability of Entailment from which RefChecker takes a claim as supported."""
-        return self._own.least
+        return self.evaluator.least
 
     def __call__(self, claim: Claimed, config: RunnableConfig) -> Judged:
         """Judge a claim. A claim that is undetermined has no score, and neither passes nor fails.
@@ -107,10 +118,27 @@ class Judge:
             claim: The claim.
             config: The config that counts the calls.
         """
-        found = self._own.invoke(sample(claim.alone, claim.contexts), config)
+        found = self.evaluator.invoke(sample(claim.alone, claim.contexts), config)
         if found.undetermined:
             return Judged(claim, None, None)
         return Judged(claim, score(found), let_through(found))
+
+
+def mean_of(found: Mapping[str, Measured]) -> list[Done[Judged]]:
+    """Return the weighted mean of the judges' probabilities for each claim, if both judged it."""
+    means = []
+    for of_claim in zip(*(found[name] for name in _WEIGHTS), strict=True):
+        scores = [one.value.score for one in of_claim]
+        known = [
+            weight * score
+            for weight, score in zip(_WEIGHTS.values(), scores, strict=True)
+            if score is not None
+        ]
+        mean = sum(known) if len(known) == len(scores) else None
+        passed = None if mean is None else mean >= _LIMIT_OF_MEAN
+        spent = total(one.spent for one in of_claim)
+        means.append(Done(Judged(of_claim[0].value.claim, mean, passed), spent))
+    return means
 
 
 def judge_of(bench: Bench) -> str:
@@ -133,11 +161,13 @@ def _floors(of: Sequence[Claimed]) -> dict[str, Measured]:
     return {name: [Done(one, Spent()) for one in found] for name, found in rules.items()}
 
 
-def _scored(found: Measured) -> list[tuple[Claimed, float]]:
+def with_scores(found: Measured) -> list[tuple[Claimed, float]]:
+    """Return the claims that have a score, with it."""
     return [(one.value.claim, one.value.score) for one in found if one.value.score is not None]
 
 
-def _decided(found: Measured) -> list[tuple[Claimed, bool]]:
+def with_verdicts(found: Measured) -> list[tuple[Claimed, bool]]:
+    """Return the claims that are decided, with whether they pass."""
     return [(one.value.claim, one.value.passed) for one in found if one.value.passed is not None]
 
 
@@ -213,7 +243,7 @@ _OF_INTERVALS = (
 )
 
 
-def _macro(names: Sequence[str]) -> tuple[str, list[str]]:
+def macro(names: Sequence[str]) -> tuple[str, list[str]]:
     """Return the name of the macro mean, and the sets that it is of."""
     of_aggrefact = [name for name in names if name.startswith(_OF_AGGREFACT)]
     if len(of_aggrefact) > 1:
@@ -233,8 +263,8 @@ _COLUMNS = (
 
 def _row(name: str, sets: Mapping[str, Measured], seed: int, floor: bool) -> Row:
     """Return the row of a judge or a rule on a set, or on several as their macro mean."""
-    scored = {of: _scored(found) for of, found in sets.items()}
-    decided = {of: _decided(found) for of, found in sets.items()}
+    scored = {of: with_scores(found) for of, found in sets.items()}
+    decided = {of: with_verdicts(found) for of, found in sets.items()}
     best = at_limit(scored, best_limit(scored.values()))
     items, scores = sum(map(len, sets.values())), sum(map(len, scored.values()))
     return Row(
@@ -261,15 +291,18 @@ def _judges(bench: Bench) -> Result:
         chosen = choose(sets[of], bench.limit, bench.seed)
         for name, judge in judges.items():
             measured[name][of] = bench.each(f"{of}, {name}", chosen, judge)
+        if judges.keys() == _WEIGHTS.keys():
+            measured[MEAN][of] = mean_of({name: measured[name][of] for name in judges})
         for name, found in _floors(chosen).items():
             measured[name][of] = found
 
     def row(title: str, name: str, of_row: Sequence[str]) -> Row:
         found = {of: measured[name][of] for of in of_row}
-        return _row(f"{title}, {name}", found, bench.seed, floor=name not in judges)
+        return _row(f"{title}, {name}", found, bench.seed, floor=name not in (*judges, MEAN))
 
-    rows = [row(of, name, [of]) for of in names for name in measured]
-    title, together = _macro(names)
+    marked = {of: f"{of} *" if of in _TRAINED_BESIDE else of for of in names}
+    rows = [row(marked[of], name, [of]) for of in names for name in measured]
+    title, together = macro(names)
     if len(together) > 1:
         rows += [row(title, name, together) for name in measured]
     return Result(
@@ -280,6 +313,8 @@ def _judges(bench: Bench) -> Result:
                 f'"{name}" takes a claim as supported {_from(judge)}.'
                 for name, judge in judges.items()
             ),
+            *([f'"{MEAN}" does from {_LIMIT_OF_MEAN} on.'] if MEAN in measured else []),
+            "* The judges were trained on other rows of this set.",
             "The best limit is chosen on the claims that it is measured on, so expect less of it "
             "on others. A macro mean has one limit for all its sets. All draws of an interval have "
             "the same limit.",
@@ -313,14 +348,14 @@ TABLE = Table(
 def _limits(bench: Bench) -> Result:
     name = judge_of(bench)
     judge, sets = Judge(bench, name), by_set(bench.read(_DATA))
-    _, together = _macro([*sets])
+    _, together = macro([*sets])
     asked: list[Done[Judged]] = []
     scored: dict[str, list[tuple[Claimed, float]]] = {}
     for of in together:
         chosen = choose(sets[of], bench.limit, bench.seed)
         done = bench.each(f"{of}, {name}", chosen, judge)
         asked += done
-        scored[of] = _scored(done)
+        scored[of] = with_scores(done)
     items = sum(map(len, scored.values()))
 
     def figures(passed: Mapping[str, Sequence[tuple[Claimed, bool]]]) -> tuple[Figure, ...]:

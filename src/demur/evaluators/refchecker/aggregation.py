@@ -105,8 +105,9 @@ def least_support(claims: Sequence[Claim]) -> Score | None:
     claims does (docs/results.md, "The score of an answer"). And an answer reaches a threshold
     exactly if "strict" passes it with that threshold as the limit of each claim.
 
-    A claim without a label has some texts that could not be judged, and these can only add to its
-    support.
+    A claim with a string that stands in no reference counts as without any support, whatever the
+    checker says. A claim without a label has some texts that could not be judged, and these can
+    only add to its support.
 
     Args:
         claims: The claims that were checked, at least one.
@@ -117,10 +118,14 @@ def least_support(claims: Sequence[Claim]) -> Score | None:
     labelled = [claim for claim in claims if claim.label is not None]
     if any(claim.support is None for claim in labelled):
         return None
-    lowest = min(claim.support or 0.0 for claim in claims)
+    lowest = min(map(_counted, claims))
     if len(labelled) == len(claims):
         return Score(lowest, (lowest, lowest))
-    return Score(None, (lowest, min((claim.support or 0.0 for claim in labelled), default=1.0)))
+    return Score(None, (lowest, min(map(_counted, labelled), default=1.0)))
+
+
+def _counted(claim: Claim) -> float:
+    return 0.0 if claim.missing_strings else claim.support or 0.0
 
 
 def _decide(

@@ -27,13 +27,9 @@ from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, leas
 from demur.evaluators.refchecker.checking import Checker, Classifier
 from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
+from demur.evaluators.refchecker.exact_strings import missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
-from demur.evaluators.refchecker.judging import (
-    counts_of,
-    explanation,
-    judged,
-    with_quantities,
-)
+from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.prompts import ADAPTED, RefCheckerPrompts
@@ -433,12 +429,8 @@ class RefChecker(ClaimEvaluator):
                 check, identity, different, windows, sample.question, recalled
             )
         read = dict(zip(different, zip(windows, findings, strict=True), strict=True))
-        labelled = judged(claims, [read[text] for text in shown])
-        annotated = [
-            with_quantities(claim, sample.answer, read[text][0])
-            for claim, text in zip(labelled.claims, shown, strict=True)
-        ]
-        return replace(labelled, claims=tuple(annotated), details=details)
+        labelled = judged(claims, [read[text] for text in shown], missing_in(claims, sample))
+        return replace(labelled, details=details)
 
     def _read(self, chosen: Chosen) -> dict[str, int]:
         """Return how much is read, for the details; warn if `max_windows` leaves text out."""

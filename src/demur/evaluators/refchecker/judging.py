@@ -8,26 +8,32 @@ from demur.evaluators.base import LabelledClaims
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
-from demur.evaluators.refchecker.quantities import missing_quantities
-from demur.evaluators.refchecker.references import Window, window_text
-from demur.schema import Claim, ClaimLabel, Evidence
+from demur.evaluators.refchecker.references import Window
+from demur.schema import Claim, ClaimLabel, Evidence, MissingString
 
 
 def judged(
-    claims: Sequence[Claim], read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]]
+    claims: Sequence[Claim],
+    read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]],
+    missing: Sequence[Sequence[MissingString]],
 ) -> LabelledClaims:
     """Return the claims with their labels, merged over the windows, and with the evidence for them.
+
+    A claim with a string that stands in no reference is Neutral where the windows support it.
 
     Args:
         claims: The claims that were checked.
         read: For each claim, the windows that it was checked against and the finding of each
             window.
+        missing: For each claim, its strings that stand in none of the references.
     """
     indexed: dict[Window, Index] = {}
     labelled = []
     confidence = []
-    for claim, (windows, findings) in zip(claims, read, strict=True):
-        label = merge(finding.label for finding in findings)
+    for claim, (windows, findings), strings in zip(claims, read, missing, strict=True):
+        found = merge(finding.label for finding in findings)
+        overruled = found is ClaimLabel.ENTAILMENT and bool(strings)
+        label = ClaimLabel.NEUTRAL if overruled else found
         evidence: list[Evidence] = []
         for finding, window in zip(findings, windows, strict=True):
             if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
@@ -38,29 +44,16 @@ def judged(
             claim.model_copy(
                 update={
                     "label": label,
-                    "probabilities": _probabilities(findings, label),
+                    "probabilities": _probabilities(findings, found),
+                    "missing_strings": tuple(strings),
                     "support": _support(findings),
                     "evidence": tuple(dict.fromkeys(evidence)),
                     "error": None if label else next(f.error for f in findings if f.error),
                 }
             )
         )
-        confidence.append(_confidence(findings, label))
+        confidence.append(1.0 if overruled else _confidence(findings, found))
     return LabelledClaims(tuple(labelled), tuple(confidence))
-
-
-def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Claim:
-    """Return the claim with its quantities that stand nowhere in the windows.
-
-    For a claim that is a piece of the answer behind its question, only the quantities of that piece
-    count.
-    """
-    text = claim.text
-    if claim.span is not None and not claim.triplet:
-        own = answer[claim.span.start : claim.span.end]
-        text = own if text.endswith(own) else text
-    missing = missing_quantities(text, [window_text(window) for window in windows])
-    return claim.model_copy(update={"missing_quantities": missing}) if missing else claim
 
 
 def _probabilities(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from demur_research.tables.refchecker.checking import CHECKER
+from demur_research.tables.refchecker.correlation import CORRELATION
 from demur_research.tables.refchecker.ranking import RANKING
 
-TABLES = (RANKING, CHECKER)
+TABLES = (RANKING, CORRELATION, CHECKER)

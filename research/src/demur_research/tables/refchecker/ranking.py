@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,16 +15,17 @@ from demur_research.ranking import kendall_tau
 from demur_research.resampling import Floats, drawn, figure, mean
 from demur_research.tables.refchecker.responses import SETTINGS, Response, chosen, response
 
-_EVERY = "all settings"
-_FLOORS: dict[str, Callable[[Response], float]] = {
+EVERY = "all settings"
+FLOORS: dict[str, Callable[[Response], float]] = {
     "length of the responses": lambda one: len(one.text),
     "number of claims": lambda one: len(one.claims),
 }
 LABELS = ("entailment", "neutral", "contradiction")
 
-
-Means = tuple[Floats, Floats]
+Means: TypeAlias = tuple[Floats, Floats]
 """The mean of each model's responses, and the means in draws of the questions, (draws, models)."""
+Correlation: TypeAlias = Callable[[Floats, Floats], float | None]
+"""A function from two lists of numbers to a number in [-1, 1], or None where it is undefined."""
 
 
 class Standing:
@@ -44,6 +46,12 @@ class Standing:
         values = [np.mean(found) if found else np.nan for found in every.values()]
         resampled = [mean(found, self._times[name]) for name, found in every.items()]
         return np.array(values), np.stack(resampled, axis=1)
+
+
+def by_setting(responses: Sequence[Response]) -> dict[str, list[Response]]:
+    """Return the responses of each setting that has some, and those of all settings."""
+    of_setting = {name: [r for r in responses if r.setting == name] for name in SETTINGS}
+    return {name: found for name, found in of_setting.items() if found} | {EVERY: [*responses]}
 
 
 def share_of(label: str) -> Callable[[Response], float]:
@@ -74,23 +82,22 @@ def models_ranked(setting: str, responses: Sequence[Response], standing: Standin
     return rows
 
 
-def agreement(first: Means, second: Means) -> Figure:
-    """Return Kendall's tau of two orders of the models."""
+def agreement(first: Means, second: Means, by: Correlation = kendall_tau) -> Figure:
+    """Return how far two orders of the models agree, by a correlation."""
 
-    def tau(one: Floats, two: Floats) -> float:
+    def correlation(one: Floats, two: Floats) -> float:
         known = np.isfinite(one) & np.isfinite(two)
-        found = kendall_tau(one[known], two[known])
+        found = by(one[known], two[known])
         return np.nan if found is None else found
 
-    draws = [tau(one, two) for one, two in zip(first[1], second[1], strict=True)]
-    return figure(tau(first[0], second[0]), np.array(draws))
+    draws = [correlation(one, two) for one, two in zip(first[1], second[1], strict=True)]
+    return figure(correlation(first[0], second[0]), np.array(draws))
 
 
 def _ranking(bench: Bench) -> Result:
     responses = chosen([*map(response, bench.read("refchecker"))], bench.limit, bench.seed)
     models = [*dict.fromkeys(one.model for one in responses)]
-    of_setting = {name: [r for r in responses if r.setting == name] for name in SETTINGS}
-    parts = {name: found for name, found in of_setting.items() if found} | {_EVERY: responses}
+    parts = by_setting(responses)
     standings = {name: Standing(found, models, bench.seed) for name, found in parts.items()}
     rows = [
         row for name, found in parts.items() for row in models_ranked(name, found, standings[name])
@@ -101,10 +108,10 @@ def _ranking(bench: Bench) -> Result:
 
     orders = {name: one.means(share_of(LABELS[0])) for name, one in standings.items()}
     for one, two in combinations(parts, 2):
-        if two != _EVERY:
+        if two != EVERY:
             rows.append(tau(f"{one} against {two}", agreement(orders[one], orders[two])))
     for name, order in orders.items():
-        for floor, of in _FLOORS.items():
+        for floor, of in FLOORS.items():
             value = agreement(standings[name].means(of), order)
             rows.append(tau(f"{name}: {floor} against the labels", value, floor=True))
     return Result(

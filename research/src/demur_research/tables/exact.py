@@ -1,0 +1,155 @@
+"""Measure who notices that one number or one identifier of a claim is wrong.
+
+The claims are demur's own texts. Wrong claims differ from right ones in one string; right claims
+write the string in another way than their passage. Beside each judge stands what it says together
+with the search for strings that stand in no text, which RefChecker does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from demur import Evaluation
+from demur.evaluators.refchecker.exact_strings import missing_strings
+from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.resampling import share
+from demur_research.tables.checkers import sample
+from demur_research.tables.judges import JUDGE_OPTION, Judge, by_set, judge_of
+from demur_research.texts.answers import let_through
+from demur_research.texts.exact import ExactClaim, exact_claims
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Hold a claim with what a judge and the search say of it; None: the judge says nothing."""
+
+    claim: ExactClaim
+    alone: bool | None
+    """Whether the judge by itself supports the claim."""
+    found: bool
+    """Whether all strings of the claim stand in the passage."""
+    passes: bool | None
+    """Whether RefChecker lets the claim pass."""
+
+
+def _figures(of: Sequence[_Measured]) -> tuple[Figure | None, ...]:
+    """Return the shares of wrong claims that pass and of right ones that fail, three ways."""
+    ways: tuple[Callable[[_Measured], bool | None], ...] = (
+        lambda one: one.alone,
+        lambda one: one.found,
+        lambda one: one.passes,
+    )
+    figures: list[Figure | None] = []
+    for supported in (False, True):
+        for way in ways:
+            known = [
+                (passes is not supported, one.claim.passage_id)
+                for one in of
+                if one.claim.supported is supported and (passes := way(one)) is not None
+            ]
+            wrong, groups = [holds for holds, _ in known], [group for _, group in known]
+            figures.append(share(wrong, groups) if known else None)
+    return tuple(figures)
+
+
+def _rows(every: Sequence[_Measured]) -> Iterator[tuple[str, list[_Measured]]]:
+    """Yield the names of rows, with their claims: all of a kind, each form, and each language."""
+    for kind in dict.fromkeys(one.claim.kind for one in every):
+        of_kind = [one for one in every if one.claim.kind == kind]
+        yield f"{kind}s", of_kind
+        for form in dict.fromkeys(one.claim.form for one in of_kind):
+            yield f"{kind}s, {form}", [one for one in of_kind if one.claim.form == form]
+    for language in dict.fromkeys(one.claim.language for one in every):
+        yield f"in {language}", [one for one in every if one.claim.language == language]
+
+
+def _make(bench: Bench) -> Result:
+    name = judge_of(bench)
+    judge = Judge(bench, name)
+    claims = exact_claims()[: bench.limit]
+    texts = [sample(one.claim, (one.passage,)) for one in claims]
+    done = bench.judged(name, judge.evaluator, texts)
+    every = [*_measured(claims, done, judge.least)]
+    rows = []
+    for named, of in _rows(every):
+        known = [one for one in of if one.passes is not None]
+        rows.append(Row(named, _figures(of), items=len(known), undetermined=len(of) - len(known)))
+    rows.append(Row("all", _figures(every), items=len(every), spent=mean_cost(done)))
+    return Result(
+        (
+            Column("wrong that pass the judge, %"),
+            Column("the search, %"),
+            Column("both, %"),
+            Column("right that fail by the judge, %"),
+            Column("by the search, %"),
+            Column("by both, %"),
+        ),
+        tuple(rows),
+        (
+            f'The judge is "{name}". The search looks for each number and identifier of the claim '
+            "in the passage.",
+            "Claims about one passage count in the intervals as fewer independent ones.",
+        ),
+    )
+
+
+def _measured(
+    claims: Iterable[ExactClaim], done: Iterable[Done[Evaluation]], least: float | None
+) -> Iterator[_Measured]:
+    for claim, one in zip(claims, done, strict=True):
+        (of_claim,) = one.value.claims
+        alone = None if of_claim.support is None else of_claim.support >= (least or 0.5)
+        found = not missing_strings(claim.claim, [claim.passage])
+        passes = None if one.value.undetermined else let_through(one.value)
+        yield _Measured(claim, alone, found, passes)
+
+
+EXACT = Table(
+    "exact",
+    "demur",
+    "How often a claim passes of which one number or one identifier is wrong.",
+    (),
+    _make,
+    options={"judge": JUDGE_OPTION},
+)
+
+# -- False alarms ----------------------------------------------------------------------------------
+
+
+def _alarms(bench: Bench) -> Result:
+    rows = []
+    every: dict[bool, list[tuple[bool, str]]] = {True: [], False: []}
+    for name, claims in by_set(bench.read("aggrefact")).items():
+        found: dict[bool, list[tuple[bool, str]]] = {True: [], False: []}
+        for claim in claims[: bench.limit]:
+            missing = missing_strings(claim.alone, claim.contexts)
+            found[claim.supported].append((bool(missing), claim.group))
+        for supported, of_kind in found.items():
+            every[supported] += of_kind
+        rows.append(_alarm_row(name, found))
+    return Result(
+        (Column("supported with a missing string, %"), Column("unsupported with one, %")),
+        (*rows, _alarm_row("all", every)),
+        ("Claims with the same documents count in the intervals as fewer independent ones.",),
+    )
+
+
+def _alarm_row(name: str, found: dict[bool, list[tuple[bool, str]]]) -> Row:
+    shares = [
+        share([missing for missing, _ in of], [group for _, group in of]) if of else None
+        for of in (found[True], found[False])
+    ]
+    return Row(name, tuple(shares), items=len(found[True]) + len(found[False]))
+
+
+ALARMS = Table(
+    "exact-alarms",
+    "demur",
+    "How many claims have an identifier or an exact number that stands in none of their documents.",
+    ("aggrefact",),
+    _alarms,
+    asks=False,
+)
+
+TABLES = (EXACT, ALARMS)

@@ -1,0 +1,283 @@
+"""Find the identifiers and exact numbers of a claim that stand in none of its texts.
+
+A model reads pieces of words, and may not notice that an order number is wrong by one character. A
+search of the text does. In doubt, a string counts as found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from demur.evaluators.refchecker.units import units
+from demur.schema import Claim, MissingString, Sample
+
+
+def missing_in(claims: Sequence[Claim], sample: Sample) -> list[tuple[MissingString, ...]]:
+    """Return the missing strings of each claim, held against a sample's references and question.
+
+    A block of code has none: its author may choose names.
+    """
+    texts = [document.page_content for document in sample.contexts]
+    texts += [text for text in (sample.reference, sample.question) if text]
+    code = {unit.start for unit in units(sample.answer) if unit.kind == "code"}
+    return [
+        ()
+        if claim.span is not None and claim.span.start in code
+        else missing_strings(claim.text, texts)
+        for claim in claims
+    ]
+
+
+def missing_strings(claim: str, texts: Sequence[str]) -> tuple[MissingString, ...]:
+    """Return the identifiers and exact numbers of a claim that stand in none of the texts.
+
+    Identifiers are words with a digit, and words with signs that names have not: `ORD-48213-B`,
+    `2.13.1`, `json.dumps`, `MAX_RETRIES`, `a@b.example`. They are compared by letters and digits,
+    whatever their case, separators and spaces. Exact numbers have decimals, or three digits and no
+    year's form, or a sign of percent, degrees or a currency: 31.20, 750 and 85 %. They are compared
+    by value: 12,500 is 12.500 and 12 500, and 85.2 may be 85.19 rounded. So are times of day: 2:30
+    pm is 14:30.
+
+    Everything else is left to the judge: words, years, dates, small numbers, and whether a string
+    of the texts belongs to what the claim says of it.
+
+    Args:
+        claim: The claim, in any language.
+        texts: The references, and the question.
+    """
+    plain, known = _plain(claim), [_plain(text) for text in texts]
+    tokens = [*_TOKEN.finditer(plain)]
+    missing = [clock.span() for clock in _CLOCK.finditer(plain) if not _has_time(clock, known)]
+    missing += [
+        token.span()
+        for at, token in enumerate(tokens)
+        if not _found(plain, token, known)
+        and not any(_stand(plain, group, known) for group in _groups(tokens, at))
+    ]
+    return tuple(
+        dict.fromkeys(
+            MissingString(string=claim[start:end], nearest=_nearest(plain[start:end], texts, known))
+            for start, end in sorted(missing)
+        )
+    )
+
+
+class _Signs(dict[int, str]):
+    """Map each character to a plain one, such as a hyphen or a space, so that offsets stay."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        kind = unicodedata.category(sign)
+        plain = "-" if kind == "Pd" else " " if kind in ("Zs", "Zl", "Zp") else sign
+        if 0xFF00 <= code <= 0xFFEF:
+            plain = unicodedata.normalize("NFKC", sign)
+        self[code] = plain if len(plain) == 1 else sign
+        return self[code]
+
+
+_SIGNS = _Signs({ord("’"): "'", ord("−"): "-"})
+
+
+@lru_cache(maxsize=256)  # the claims of an answer are held against the same texts
+def _plain(text: str) -> str:
+    return text.translate(_SIGNS)
+
+
+# -- What is sought --------------------------------------------------------------------------------
+
+# Digits, and letters of scripts that write a space between words.
+_SIGN = r"0-9A-Za-z\u00c0-\u04ff"
+_TOKEN = re.compile(
+    rf"\d{{1,3}}(?:[ ']\d{{3}})+(?:[.,]\d+)?(?![{_SIGN}])"
+    rf"|\d{{2,4}}(?: \d{{2,4}}){{2,}}(?![{_SIGN}])"  # in groups, such as a telephone number
+    rf"|[{_SIGN}]+(?:(?:[-_./:@#+~%&=?\\]{{1,3}}|(?<=\d)[,'](?=\d))[{_SIGN}]+)*"
+)
+_CODE = re.compile(r"_|@|\bX-|://|[^\W\d_]{2}\.[^\W\d_]{2}|/.*/|\b[a-z]{2,}[A-Z]")
+_CLOCK = re.compile(
+    r"(?<!\d)(?<!\d[:.,])(\d{1,2})(?::| ?h ?| Uhr | ?[点點时時] ?)([0-5]\d)(?![\d:])"
+)
+_NUMBER = re.compile(r"\d{1,3}(?:[., ']\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
+_DAY_AND_MONTH = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])\.(?!\d)")
+_IN_GROUPS = re.compile(r"\d{1,4}(?:[-/]\d{1,4}){1,2}|\d{1,2}\.\d{1,2}\.\d{4}")
+_LIKE_NUMBERS = re.compile(
+    r"\d[\d.,]*[a-zà-ÿ]{1,3}"  # 20th, 1990s, 85kg
+    r"|\d[\d.,]*-[^\W\d_][a-zà-ÿ]{2,}.*"  # 24-hour
+    r"|(?:[a-z]{3,5}-)?\d{4}s?"  # mid-1990s
+)
+_YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
+_LEAST_DIGITS, _LONGEST = 3, 200
+
+
+def _found(claim: str, token: re.Match[str], texts: Sequence[str]) -> bool:
+    """Return whether a token of a claim is not sought, or stands in a text."""
+    said = token.group()
+    if len(said) > _LONGEST:
+        return True
+    if not any(map(str.isdigit, said)):
+        return not _CODE.search(said) or _stands(said, texts)
+    if _CLOCK.match(claim, token.start()) or _DAY_AND_MONTH.match(claim, token.start()):
+        return True
+    if _NUMBER.fullmatch(said):
+        return _has_number(claim, *token.span(), texts)
+    if _LIKE_NUMBERS.fullmatch(said) or _stands(said, texts):
+        return True
+    if not _IN_GROUPS.fullmatch(said):
+        return False
+    # A date, a season, a score, a range, or a part of a number that has groups.
+    few = sum(map(str.isdigit, said)) < _LEAST_DIGITS
+    return few or bool(_YEAR.search(said)) or all(_stands(part, texts) for part in said.split("-"))
+
+
+# -- Identifiers -----------------------------------------------------------------------------------
+
+_SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
+_VERSION = re.compile(r"v(?=\d)", re.IGNORECASE)
+_MOST_GROUPS = 8
+"""The most groups of an identifier with spaces in it, such as an IBAN."""
+
+
+def _stands(said: str, texts: Sequence[str]) -> bool:
+    """Return whether a text has the letters and digits of an identifier."""
+    bare = _SCHEME.sub("", said, count=1)
+    forms = dict.fromkeys((bare, _VERSION.sub("", bare, count=1)))
+    return any(_pattern(form).search(text) for form in forms for text in texts)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(said: str) -> re.Pattern[str]:
+    signs = [sign for sign in said if sign.isalnum()]
+    # It may stand beside letters if it begins with a digit: LH1478.
+    before, after = (r"\d" if sign.isdigit() else r"[^\W\d_]" for sign in (signs[0], signs[-1]))
+    inner = r"[\W_]{0,2}".join(map(re.escape, signs))
+    return re.compile(rf"(?<!{before}){inner}(?!{after})", re.IGNORECASE)
+
+
+def _groups(tokens: Sequence[re.Match[str]], at: int) -> Iterator[Sequence[re.Match[str]]]:
+    """Yield the runs of neighbouring tokens that a token is in."""
+    for first in range(max(0, at - _MOST_GROUPS + 1), at + 1):
+        for end in range(max(at + 1, first + 2), min(len(tokens), first + _MOST_GROUPS) + 1):
+            run = tokens[first:end]
+            if all(after.start() - before.end() <= 1 for before, after in pairwise(run)):
+                yield run
+
+
+def _stand(claim: str, run: Sequence[re.Match[str]], texts: Sequence[str]) -> bool:
+    return _stands(claim[run[0].start() : run[-1].end()], texts)
+
+
+def _nearest(said: str, texts: Sequence[str], known: Sequence[str]) -> str | None:
+    """Return the string of the texts that is most like another, as it stands there."""
+    with_digit = any(map(str.isdigit, said))
+    others: dict[str, str] = {}
+    for text, plain in zip(texts, known, strict=True):
+        for other in _TOKEN.finditer(plain):
+            if any(map(str.isdigit, other.group())) is with_digit:
+                others.setdefault(other.group().lower(), text[slice(*other.span())])
+    close = get_close_matches(said.lower(), others, n=1)
+    return others[close[0]] if close else None
+
+
+# -- Numbers and times -----------------------------------------------------------------------------
+
+_POWERS = {
+    3: "k thousand tausend mille mil 千",
+    4: "万 萬",
+    6: "m mn mio million millions millionen millón millones",
+    8: "億 亿",
+    9: "b bn mrd billion billions milliarde milliarden milliard milliards",
+    12: "trillion trillions billionen",
+}
+_LARGE = {word: 10.0**power for power, words in _POWERS.items() for word in words.split()}
+_IN_WORDS = re.compile(
+    r"hundred|hundert|\bcent\b|\bcien|thousand|tausend|\bmil(?:le)?\b|milli[oó]n|milliard|[百千万萬億亿]",
+    re.IGNORECASE,
+)
+_IN_TEXT = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*")
+_MEASURED = re.compile(r" ?(?:[%‰°€$£¥元円]|per ?cent|prozent|pour cent|por ciento)", re.IGNORECASE)
+_NEXT = re.compile(r"[ -]?([千万萬億亿]|[^\W\d_]+)")
+
+
+class _Reading(NamedTuple):
+    """Hold a way to read a number."""
+
+    value: float
+    slack: float
+    """By how much what it was rounded from may differ."""
+
+
+def _has_number(claim: str, start: int, end: int, texts: Sequence[str]) -> bool:
+    """Return whether a number is not sought, or is a number of a text, perhaps rounded.
+
+    Small whole numbers are not sought, since many are worked out: a count, an age.
+    """
+    said = claim[start:end]
+    digits = [sign for sign in said if sign.isdigit()]
+    few = said.isdigit() and len(said) < _LEAST_DIGITS and not _is_measured(claim, start, end)
+    if few or _YEAR.fullmatch(said):
+        return True
+    readings = [*_readings(said, claim, end)]
+    if any(abs(value - read.value) <= read.slack for read in readings for value in _values(texts)):
+        return True
+    in_words = digits[-1] == "0" and any(map(_IN_WORDS.search, texts))
+    # A long number may be an identifier, which the texts write in groups.
+    return in_words or (said.isdigit() and _stands(said, texts))
+
+
+def _is_measured(claim: str, start: int, end: int) -> bool:
+    """Return whether a number is a share, an amount of money, or in degrees."""
+    before = claim[:start].rstrip()[-1:]
+    return bool(_MEASURED.match(claim, end)) or (before != "" and before in "€$£¥")
+
+
+def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
+    """Yield the ways to read a number: 1.234 is more than a thousand, or a little more than 1."""
+    forms = [said.replace(",", ".").replace("'", "").replace(" ", "")]
+    if _THOUSANDS.fullmatch(said):
+        whole = "".join(filter(str.isdigit, said))
+        forms = [whole, *(forms if said.count(said[-4]) == 1 and said[-4] in ".," else [])]
+    elif said.count(".") + said.count(",") > 1:
+        whole, _, decimals = re.sub(r"[.,](?=\d+$)", "|", said).partition("|")
+        forms = [f"{''.join(filter(str.isdigit, whole))}.{decimals}"]
+    following = _NEXT.match(text, end)
+    factor = _LARGE.get(following[1].lower(), 1.0) if following else 1.0
+    for form in forms:
+        whole, _, decimals = form.partition(".")
+        zeros = len(form) - len(form.rstrip("0")) if form.isdigit() else 0
+        slack = 10.0**zeros if zeros else 0.501 * 10.0 ** -len(decimals)
+        yield _Reading(float(form), slack)
+        if factor > 1:
+            yield _Reading(float(form) * factor, slack * factor)
+
+
+def _values(texts: Sequence[str]) -> Iterator[float]:
+    for text in texts:
+        yield from _of_text(text)
+
+
+@lru_cache(maxsize=256)
+def _of_text(text: str) -> frozenset[float]:
+    return frozenset(
+        reading.value
+        for number in _IN_TEXT.finditer(text)
+        for reading in _readings(number.group(), text, number.end())
+    )
+
+
+def _has_time(clock: re.Match[str], texts: Sequence[str]) -> bool:
+    """Return whether a time of day is a whole hour, or stands in a text, of any half of the day."""
+    return (
+        clock[2] == "00"
+        or any(_minutes(clock) == _minutes(one) for text in texts for one in _CLOCK.finditer(text))
+        or _stands(clock[1] + clock[2], texts)
+    )
+
+
+def _minutes(clock: re.Match[str]) -> int:
+    return (60 * int(clock[1]) + int(clock[2])) % (12 * 60)
