@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import BaseMessage
 
-from benches import made, row_of, values
+from benches import LocalJudge, made, row_of, supporting, values
 from demur import DemurError
 from demur_research.tables import unchecked
 from support.fakes import ScriptedModel, isolated
@@ -25,7 +26,7 @@ def test_answers_that_no_judge_supports_do_not_pass_and_floors_do_what_they_say(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "r.jsonl"
-    options = {"claims": "triplets,sentences", "by": "language"}
+    options = {"judge": "model", "claims": "triplets,sentences", "by": "language"}
     model = ScriptedModel(script=disbelieves)
     found = made(unchecked.SILENT, path, model, limit=24, options=options)
     for form in ("triplets", "sentences"):
@@ -47,7 +48,13 @@ def test_a_judge_that_fails_decides_nothing(tmp_path: Path) -> None:
         raise DemurError("away")
 
     found = row_of(
-        made(unchecked.SILENT, tmp_path / "r", ScriptedModel(script=script), limit=24),
+        made(
+            unchecked.SILENT,
+            tmp_path / "r",
+            ScriptedModel(script=script),
+            limit=24,
+            options={"judge": "model"},
+        ),
         "claims=auto",
     )
     stating = sum(one.states for one in unchecked.choose(24))
@@ -62,17 +69,28 @@ def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
         lengths.append(len(str(messages[-1].content)))
         return disbelieves(stage, messages)
 
-    path, options = tmp_path / "r.jsonl", {"length": "2000"}
+    path, options = tmp_path / "r.jsonl", {"judge": "model", "length": "2000", "windows": "1,2"}
     found = made(
         unchecked.LONG_CONTEXTS, path, ScriptedModel(script=script), limit=3, options=options
     )
-    alone, amid = found.rows[:2]
+    alone, *amid = found.rows[:3]
     assert alone.name == "their own"
-    assert amid.name.startswith("amid 2,")
-    for row in (alone, amid):
+    assert [row.name.partition(", max")[2] for row in amid] == ["_windows=1", "_windows=2"]
+    assert all(row.name.startswith("amid 2,") for row in amid)
+    for row in (alone, *amid):
         assert [figure and figure.value for figure in row.figures] == [100, 0]
         assert row.items == 6
     assert max(lengths) > min(lengths) + 2000
     assert values(found, "everything passes") == [0, 100]
     assert values(found, "nothing passes") == [100, 0]
     assert made(unchecked.LONG_CONTEXTS, path, limit=3, options=options) == found
+
+
+def test_the_small_judge_and_the_local_one_can_be_measured(tmp_path: Path) -> None:
+    model = LocalJudge(script=lambda stage, messages: supporting(0.9))
+    found = made(unchecked.SILENT, tmp_path / "r", model, limit=24, options={"judge": "local"})
+    assert values(found, "claims=auto")[2:4] == [100, 0]
+    small = made(unchecked.SILENT, tmp_path / "s", None, limit=24)
+    assert row_of(small, "claims=auto").spent is None
+    with pytest.raises(ValueError, match="judge: expected one of small, local, model, got 'small,local'"):
+        made(unchecked.SILENT, tmp_path / "t", model, options={"judge": "small,local"})

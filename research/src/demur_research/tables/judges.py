@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur.local import SMALL
@@ -139,6 +140,27 @@ def mean_of(found: Mapping[str, Measured]) -> list[Done[Judged]]:
         spent = total(one.spent for one in of_claim)
         means.append(Done(Judged(of_claim[0].value.claim, mean, passed), spent))
     return means
+
+
+ANY_JUDGE_OPTION = f"{', '.join(JUDGES)}, or model: the one of --model [default: {SMALL}]"
+"""What the option `judge` is, of tables about RefChecker with any judge."""
+
+
+def any_judge(bench: Bench) -> BaseChatModel | str:
+    """Return the judge that the option `judge` names, as RefChecker takes it.
+
+    Raises:
+        ValueError: The option names no judge, or several.
+    """
+    names = (*JUDGES, "model")
+    match bench.names("judge", names, [SMALL]):
+        case ["small"]:
+            return SMALL
+        case ["local"]:
+            return adapted(bench.model_of("local"))
+        case ["model"]:
+            return adapted(bench.model)
+    raise ValueError(f"judge: expected one of {', '.join(names)}, got {bench.options['judge']!r}")
 
 
 def judge_of(bench: Bench) -> str:

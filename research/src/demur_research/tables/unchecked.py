@@ -16,6 +16,7 @@ from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_c
 from demur_research.resampling import share
 from demur_research.spending import Spent
 from demur_research.tables.checkers import FLOORS
+from demur_research.tables.judges import ANY_JUDGE_OPTION, any_judge
 from demur_research.texts.answers import ANSWERS, STATING, Answer, let_through, unchecked
 from demur_research.texts.bland import samples
 
@@ -79,11 +80,12 @@ def figures(name: str, judged: Judged, floor: bool = False) -> Row:
 def _silent(bench: Bench) -> Result:
     forms = bench.names("claims", FORMS, ["auto"])
     splits = bench.names("by", _SPLITS, [])
+    judge = any_judge(bench)
     answers = choose(bench.limit or len(ANSWERS))
     texts = [Sample(**one.sample) for one in answers]
     rows = []
     for form in forms:
-        checker = RefChecker(bench.model, claims=FORMS[form])
+        checker = RefChecker(judge, claims=FORMS[form])
         judged = [*zip(answers, bench.judged(f"claims={form}", checker, texts), strict=True)]
         rows.append(figures(f"claims={form}", judged))
         for split in splits:
@@ -118,6 +120,7 @@ SILENT = Table(
     (),
     _silent,
     options={
+        "judge": ANY_JUDGE_OPTION,
         "claims": f"what a claim is: {', '.join(FORMS)}; several with commas between "
         "[default: auto]",
         "by": f"adds rows for each {' or '.join(_SPLITS)} [default: neither]",
@@ -162,41 +165,51 @@ def _recall(name: str, judged: Judged, floor: bool = False) -> Row:
 
 
 def _long_contexts(bench: Bench) -> Result:
-    english = [one for one in STATING if one.language == "en"]
-    count = bench.limit or 20
+    judge = any_judge(bench)
     answers: list[Answer] = []
     for supported in (False, True):
-        of_kind = [one for one in english if one.supported is supported]
-        answers += random.Random(1).sample(of_kind, min(count, len(of_kind)))
+        of_kind = [one for one in STATING if one.supported is supported]
+        answers += random.Random(1).sample(of_kind, len(of_kind))[: bench.limit]
     others = padding(bench.number("length", 50_000))
-    rows = []
-    for name, around in (
-        ("their own", []),
-        (f"amid {sum(map(len, others)):,} characters", others),
-    ):
+
+    def row(name: str, around: Sequence[str], **options: int) -> Row:
         placed = [
             sample
             for supported in (False, True)
             for sample in _amid([one for one in answers if one.supported is supported], around)
         ]
-        judged = bench.judged(name, RefChecker(bench.model), placed)
-        rows.append(_recall(name, [*zip(answers, judged, strict=True)]))
+        judged = bench.judged(name, RefChecker(judge, **options), placed)
+        return _recall(name, [*zip(answers, judged, strict=True)])
+
+    amid = f"amid {sum(map(len, others)):,} characters"
+    rows = [row("their own", [])]
+    for most in bench.names("windows", _WINDOWS, _WINDOWS):
+        rows.append(row(f"{amid}, max_windows={most}", others, max_windows=int(most)))
     for name, always in FLOORS.items():
         rows.append(_recall(name, [(one, Done(always, Spent())) for one in answers], floor=True))
     return Result(
         (Column("unsupported that do not pass, %"), Column("supported that pass, %")),
         tuple(rows),
-        ("The answers are English and our own. Half of them are unsupported.",),
+        (
+            "The answers are our own, in several languages. The other text is English.",
+            "A claim is held against the windows that are nearest to it.",
+        ),
     )
 
 
+_WINDOWS = ("1", "2", "3", "4", "8")
 LONG_CONTEXTS = Table(
     "long-contexts",
     "demur",
     "How answers are judged if the deciding passage stands amid other text.",
     (),
     _long_contexts,
-    options={"length": "the length of the other text, in characters [default: 50,000]"},
+    options={
+        "judge": ANY_JUDGE_OPTION,
+        "length": "the length of the other text, in characters [default: 50,000]",
+        "windows": f"max_windows: some of {', '.join(_WINDOWS)}, with commas between "
+        "[default: all]",
+    },
 )
 
 TABLES = (SILENT, LONG_CONTEXTS)
