@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from demur.cli.console import need_subcommand, run_app
-from demur_research.commands import building, datasets
+from demur_research.commands import building, datasets, training
 from demur_research.commands import tables as of_tables
 from demur_research.tables import TABLES
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command()(of_tables.tables)
 app.command()(datasets.datasets)
 app.add_typer(building.app, name="build")
+app.add_typer(training.app, name="train")
 for table in TABLES.values():
     app.command(table.name)(of_tables.command(table))
 
