@@ -102,7 +102,7 @@ def test_a_long_claim_is_as_well_supported_as_its_least_supported_part(
             parts.append(tokenizer.decode(ids[kinds == 0][1:-1].tolist()).split())
             return [np.array([[-float(len(parts)), 0.0, 0.0]])]
 
-    monkeypatch.setattr(judges, "loaded", lambda *files: (tokenizer, Session()))
+    monkeypatch.setattr(judges, "loaded", lambda *files, **options: (tokenizer, Session()))
     found = support(judge, LOUVRE, " ".join(numbers))
     assert len(parts) > 2
     assert set(numbers) <= {number for part in parts for number in part}  # all of it was read

@@ -33,6 +33,7 @@ from typing_extensions import Self
 
 from demur._forks import end_abruptly, in_child, lock
 from demur.errors import LocalModelError, MissingExtraError
+from demur.local.cores import usable_cores
 from demur.local.judges import ADAPTER, find_judge
 from demur.local.weights import QWEN, Weights, verified_weights
 from demur.runtime import CallPolicy
@@ -103,7 +104,7 @@ def _start(weights: Weights, n_ctx: int, adapter: Weights | None) -> tuple[_Endp
         # So judgements have a slot of their own, of the same length. `kv_unified` would have the
         # slots share memory, which changes results in the last digits.
         params.n_parallel, params.n_ctx, params.kv_unified = 2, 2 * n_ctx, False
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cpus()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = usable_cores()
     # States of earlier prompts kept in memory, in MiB: the default is 8 GiB. They are not used for
     # a slot that a request names.
     params.cache_ram_mib = 512 if adapter is None else 0
@@ -157,13 +158,6 @@ def _runtime() -> Any:
     finally:
         if before is None:
             del os.environ[name]
-
-
-def _cpus() -> int:
-    """Return the number of CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _stop_all() -> None:

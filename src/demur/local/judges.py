@@ -51,13 +51,10 @@ def find_judge(file: str) -> Weights:
         MissingExtraError: `demur-judge` is not installed.
         LocalModelError: The file is missing, or its sha256 is not the one in `SHA256SUMS`.
     """
+    folder = _folder()
+    path = folder / file
     try:
-        import demur_judge
-    except ImportError as error:
-        raise MissingExtraError("demur-judge", "small", "a judge of demur's own") from error
-    path = demur_judge.FOLDER / file
-    try:
-        sums = (demur_judge.FOLDER / "SHA256SUMS").read_text().split()
+        sums = (folder / "SHA256SUMS").read_text().split()
         expected = dict(zip(sums[1::2], sums[::2], strict=True))[file]
         seen = path.stat()
         found = _digest(path, seen.st_size, seen.st_mtime_ns)
@@ -118,11 +115,14 @@ class SmallJudge:
     """
 
     batch_size: ClassVar[int] = 2
-    """The number of pairs for a call. Calls run side by side, so small ones share cores evenly."""
+    """The number of pairs for a call.
+
+    Each call uses one core, and calls run side by side, so small ones share the cores evenly.
+    """
 
     def __post_init__(self) -> None:
         need_packages("small", "the small judge")
-        _files()
+        _verify()
 
     @property
     def fingerprint(self) -> str:
@@ -137,7 +137,7 @@ class SmallJudge:
         Raises:
             LocalModelError: The files are missing, damaged, or cannot be loaded.
         """
-        tokenizer, session = loaded(*_files())
+        tokenizer, session = loaded(*_files(), verify=_verify, one_core=True)
         # Without white space around them, which would be a token that changes the probabilities.
         texts = {
             text: as_shown(replace_surrogates(text)).strip() for text in chain.from_iterable(pairs)
@@ -161,7 +161,22 @@ class SmallJudge:
 
 
 def _files() -> tuple[Path, Path]:
-    return find_judge(ENCODER_TOKENIZER).path, find_judge(ENCODER).path
+    folder = _folder()
+    return folder / ENCODER_TOKENIZER, folder / ENCODER
+
+
+def _verify() -> None:
+    for file in (ENCODER_TOKENIZER, ENCODER):
+        find_judge(file)
+
+
+def _folder() -> Path:
+    try:
+        import demur_judge
+    except ImportError as error:
+        raise MissingExtraError("demur-judge", "small", "a judge of demur's own") from error
+    folder: Path = demur_judge.FOLDER
+    return folder
 
 
 def _judge(session: Any, reference: Sequence[int], claim: Sequence[int]) -> Probabilities:
@@ -217,6 +232,8 @@ def _unread(claim: str, encoding: _Tokens, reference: str) -> str | None:
 
 def _main_script(text: str) -> str:
     """Return the script of most letters of a text, by the first word of Unicode's names."""
+    if text.isascii():
+        return "LATIN"
     letters = Counter(character for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
     for letter, count in letters.items():

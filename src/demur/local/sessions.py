@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from demur._forks import end_abruptly, in_child, leave, lock
 from demur.errors import LocalModelError, MissingExtraError
+from demur.local.cores import usable_cores
 
 _lock = lock()
 _sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
@@ -31,7 +34,14 @@ def need_packages(extra: str, what: str) -> None:
         raise MissingExtraError(error.name or "onnxruntime", extra, what) from error
 
 
-def loaded(tokenizer: Path, weights: Path, longest: int | None = None) -> tuple[Any, Any]:
+def loaded(
+    tokenizer: Path,
+    weights: Path,
+    longest: int | None = None,
+    *,
+    verify: Callable[[], object] | None = None,
+    one_core: bool = False,
+) -> tuple[Any, Any]:
     """Return the tokenizer and the session of these files, loaded at the first call.
 
     Both serve any number of threads at a time, and let other threads run while they work. The
@@ -41,17 +51,41 @@ def loaded(tokenizer: Path, weights: Path, longest: int | None = None) -> tuple[
         tokenizer: The file of the tokenizer.
         weights: The file of the model.
         longest: The most tokens of a text that the tokenizer returns. None: any number.
+        verify: A function that raises an error if the files must not be loaded. None: they were
+            verified.
+        one_core: Whether a run of the session uses one core, for many small runs side by side. A
+            run on several cores takes up to a third more time of them altogether. Further runs wait
+            while there are as many as cores: each needs memory of its own.
 
     Raises:
         LocalModelError: A file cannot be read.
     """
     with _lock:  # otherwise several threads would load them at first
         if (tokenizer, weights) not in _sessions:
-            _sessions[tokenizer, weights] = _load(tokenizer, weights, longest)
+            if verify is not None:
+                verify()
+            made, session = _load(tokenizer, weights, 1 if one_core else 0)
+            if longest is not None:
+                made.enable_truncation(longest)
+            _sessions[tokenizer, weights] = made, _InTurns(session) if one_core else session
         return _sessions[tokenizer, weights]
 
 
-def _load(tokenizer_file: Path, weights: Path, longest: int | None) -> tuple[Any, Any]:
+class _InTurns:
+    """Run a session in at most as many threads at a time as there are cores."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._turns = threading.Semaphore(usable_cores())
+
+    def run(self, outputs: Any, inputs: Any) -> Any:
+        """Run the session as `InferenceSession.run` does."""
+        with self._turns:
+            return self._session.run(outputs, inputs)
+
+
+def _load(tokenizer_file: Path, weights: Path, threads: int) -> tuple[Any, Any]:
+    """Load both; 0 threads stand for as many as there are cores."""
     import onnxruntime
     import tokenizers
 
@@ -65,9 +99,8 @@ def _load(tokenizer_file: Path, weights: Path, longest: int | None) -> tuple[Any
     # These override what the file says.
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    if longest is not None:
-        tokenizer.enable_truncation(longest)
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     # Threads that spin while they wait take the cores from the language model.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
