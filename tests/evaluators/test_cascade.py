@@ -291,13 +291,13 @@ def test_claims_that_were_left_open_stay_so_where_the_rest_finds_nothing_to_chec
     assert rejecting.invoke(SAMPLE).passed is False
 
 
-def test_in_a_guarded_call_no_stage_is_asked_twice() -> None:
+def test_in_a_guarded_call_no_stage_judges_a_claim_twice() -> None:
     first, dear = cheap(port=0.99, opera=0.6, metro=0.97), scripted("", joint="1. Entailment")
     cascade = Cascade([RefChecker(first, checker="logprobs"), RefChecker(dear, checker="joint")])
     with within_scope(Scope()):
         cascade.invoke(SAMPLE)
         again = cascade.invoke(SAMPLE)
-    assert again.usage.calls == 0
+    assert [*again.details["usage_by_stage"]] == ["extraction 1"]
     assert [told["known"] for told in again.details["stages"]] == [3, 1]
     assert again.passed is True
 

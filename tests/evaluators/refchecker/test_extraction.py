@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from demur import Evaluation, RefChecker, Sample
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.prompts import TRIPLETS
-from demur.runtime import Calls, ChatCall, Scope, drive, within_scope
+from demur.runtime import Calls, ChatCall, drive
 from support.fakes import ScriptedModel, isolated, scripted
 
 BEFORE = "Ilse Korn was a clockmaker in Graz."
@@ -75,18 +75,6 @@ def test_a_sentence_is_judged_alone_in_the_light_of_those_before_it() -> None:
     # ANSWER begins with the same words.
     assert ANSWER[claim.span.start : claim.span.end] == "made the town's clock"
     assert check("").passed is False
-
-
-def test_it_counts_for_what_is_remembered() -> None:
-    claim = '("Ilse Korn", "made the town\'s clock in", "1911")'
-    model = scripted(claim, joint="1. Entailment")
-    checker = RefChecker(model, checker="joint")
-    with within_scope(Scope()):
-        for preceding in (BEFORE, "Graz is a town.", BEFORE):
-            checker.invoke(
-                Sample(question="Graz?", answer=ANSWER, preceding=preceding, contexts=["Graz."])
-            )
-    assert model.stages == ["extraction", "joint", "extraction"]
 
 
 # --- Orders to find nothing --------------------------------------------------------------------

@@ -87,7 +87,8 @@ def test_no_claim_is_shown_more_windows_than_it_may_be_and_each_window_has_its_s
     claims = [f"The {thing} of {town} has rooms." for town in _TOWNS for thing in _THINGS]
     for most in (1, 2, 4):
         chosen = nearest(claims, TEXTS, 700, most)
-        for claim, windows in zip(claims, chosen.windows, strict=True):
+        for claim, of_claim in zip(claims, chosen, strict=True):
+            windows = of_claim.windows
             assert len(windows) == most
             for window in windows:
                 assert sum(count_tokens(passage.text) for passage in window) <= 700

@@ -1,4 +1,3 @@
-from collections import Counter
 from itertools import pairwise
 
 from hypothesis import given
@@ -6,12 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from demur._text import count_tokens, replace_surrogates
-from demur.evaluators.refchecker.references import (
-    Passage,
-    pack,
-    pack_again,
-    passages,
-)
+from demur.evaluators.refchecker.references import Passage, pack, passages
 
 TEXT = st.text(st.characters(), max_size=60) | st.text("ab. é漢\r\n\ud800😀", max_size=200)
 
@@ -53,28 +47,3 @@ def test_packing_keeps_all_passages_in_order_and_fills_windows(texts: list[str],
     assert all(len(window) == 1 or sum(window) <= size for window in tokens)
     for window, following in pairwise(tokens):
         assert sum(window) + following[0] > size
-
-
-WORDS = st.integers(1, 9).map(lambda words: " ".join(["ab"] * words))
-
-
-@given(st.lists(WORDS, max_size=10), st.lists(WORDS, max_size=10), st.integers(1, 20))
-def test_packing_again_keeps_windows_whose_passages_are_all_there(
-    before: list[str], now: list[str], size: int
-) -> None:
-    earlier = [
-        tuple(passage.text for passage in window)
-        for window in pack([Passage(at, 0, text) for at, text in enumerate(before)], size)
-    ]
-    found = [Passage(at, 0, text) for at, text in enumerate(now)]
-    windows = pack_again(found, size, earlier)
-    assert Counter(passage for window in windows for passage in window) == Counter(found)
-    assert pack_again(found, size, []) == pack(found, size)
-    texts = [tuple(passage.text for passage in window) for window in windows]
-    left = Counter(now)
-    for window in earlier:
-        if not Counter(window) - left:
-            assert window in texts
-            left -= Counter(window)
-    for window in texts:
-        assert window in earlier or len(window) == 1 or sum(map(count_tokens, window)) <= size

@@ -139,12 +139,12 @@ def _by_nearness(
         [
             [
                 (passage.context, passage.start, passage.start + len(passage.text))
-                for window in windows[:most]
+                for window in one.windows[:most]
                 for passage in window
             ]
             for most in MOST
         ]
-        for windows in chosen.windows
+        for one in chosen
     ]
 
 

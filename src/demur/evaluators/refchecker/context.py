@@ -63,6 +63,14 @@ def as_asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
     return asked_claims
 
 
+def apart(claims: Sequence[AskedClaim], chosen: Sequence[int]) -> list[AskedClaim]:
+    """Return some of the claims; a claim without its predecessor is asked about as if alone."""
+    return [
+        claims[at] if at - 1 in chosen else AskedClaim(claims[at].alone, claims[at].alone)
+        for at in chosen
+    ]
+
+
 def said_before(sample: Sample) -> list[str]:
     """Return the last units of the text that precedes the answer, in order."""
     text = sample.preceding

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,23 +25,17 @@ from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
-from demur.evaluators.refchecker.checking import Checker, Classifier
-from demur.evaluators.refchecker.context import AskedClaim, as_asked
+from demur.evaluators.refchecker.checking import Checker, Classifier, Group
+from demur.evaluators.refchecker.context import apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.exact_strings import missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.localization import with_quotes
-from demur.evaluators.refchecker.nearness import Chosen
+from demur.evaluators.refchecker.nearness import Chosen, choose
 from demur.evaluators.refchecker.prompts import ADAPTED, RefCheckerPrompts
-from demur.evaluators.refchecker.remembering import (
-    Recalled,
-    Same,
-    apart,
-    check_lacking,
-    choose,
-    recall,
-)
+from demur.evaluators.refchecker.references import Window
+from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import (
     ShareThreshold,
@@ -404,38 +399,44 @@ class RefChecker(ClaimEvaluator):
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         shown = as_asked(claims, sample)
         different = list(dict.fromkeys(shown))
-        check, identity = self._check()
-        chosen = choose(
-            [claim.alone for claim in different],
-            sample,
-            self._window_size,
-            self._most_windows,
-            lone=self._classifier is not None,
-        )
-        windows = chosen.windows
+        known = recall(self, sample, [claim.alone for claim in different])
+        new = [at for at, claim in enumerate(different) if claim.alone not in known]
+        asked = apart(different, new)
+        texts = [claim.alone for claim in asked]
+        lone = self._classifier is not None
+        chosen = choose(texts, sample, self._window_size, self._most_windows, lone)
+        windows = [one.windows for one in chosen]
         if self._mode == SMALL:
             # These sentences, read by themselves, too, make the judge right more often (decision
             # 60).
-            windows = with_quotes([claim.alone for claim in different], windows)
-        recalled = recall(identity, different, windows, sample.question)
+            windows = with_quotes(texts, windows)
+        together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
+        for at, of_claim in enumerate(windows):
+            together[of_claim].append(at)
+        groups = [(apart(asked, numbers), of_group) for of_group, numbers in together.items()]
         details: dict[str, Any] = {
             "checker": self._mode,
-            **self._read(chosen),
-            "known": recalled.count,
-            "estimate": self._estimate(different, recalled, sample.question),
+            **self._read([*chosen, *(one.chosen for one in known.values())]),
+            "known": len(different) - len(new),
+            "estimate": self._estimate(groups, sample.question),
         }
         with undetermined_with(details):
-            findings = yield from check_lacking(
-                check, identity, different, windows, sample.question, recalled
-            )
-        read = dict(zip(different, zip(windows, findings, strict=True), strict=True))
-        labelled = judged(claims, [read[text] for text in shown], missing_in(claims, sample))
+            answers = yield from self._check()(groups, sample.question)
+        judged_now = {
+            texts[at]: JudgedClaim(chosen[at], windows[at], findings)
+            for numbers, answered in zip(together.values(), answers, strict=True)
+            for at, findings in zip(numbers, zip(*answered, strict=True), strict=True)
+        }
+        remember(self, sample, judged_now)
+        every = known | judged_now
+        read = [(every[claim.alone].windows, every[claim.alone].findings) for claim in shown]
+        labelled = judged(claims, read, missing_in(claims, sample))
         return replace(labelled, details=details)
 
-    def _read(self, chosen: Chosen) -> dict[str, int]:
+    def _read(self, chosen: Sequence[Chosen]) -> dict[str, int]:
         """Return how much is read, for the details; warn if `max_windows` leaves text out."""
-        numbers = [len(windows) for windows in chosen.windows]
-        left_out, read = max(zip(chosen.left_out, numbers, strict=True), default=(0, 0))
+        numbers = [(one.left_out, len(one.windows)) for one in chosen]
+        left_out, read = max(numbers, default=(0, 0))
         if left_out:
             name = self.get_name()
             warn(
@@ -450,20 +451,18 @@ class RefChecker(ClaimEvaluator):
                 self._most_windows,
             )
         return {
-            "windows": len({window for windows in chosen.windows for window in windows}),
-            "windows_per_claim": max(numbers, default=0),
+            "windows": len({window for one in chosen for window in one.windows}),
+            "windows_per_claim": max((count for _, count in numbers), default=0),
             "windows_in_all": read + left_out,
             "windows_left_out": left_out,
         }
 
-    def _estimate(
-        self, claims: Sequence[AskedClaim], recalled: Recalled, question: str | None
-    ) -> dict[str, int]:
+    def _estimate(self, groups: Sequence[Group], question: str | None) -> dict[str, int]:
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
-        if recalled.lacking and self._classifier is None:
-            asked = [(apart(claims, at), windows) for at, windows in recalled.lacking.items()]
-            calls, tokens = checking.estimate(self._prompt, asked, question, self._mode == "joint")
+        if groups and self._classifier is None:
+            together = self._mode == "joint"
+            calls, tokens = checking.estimate(self._prompt, groups, question, together)
         return {"calls": calls, "tokens": tokens}
 
     @property
@@ -492,20 +491,16 @@ class RefChecker(ClaimEvaluator):
             return self.threshold.value
         return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
-    def _check(self) -> tuple[Checker, Hashable]:
-        """Return the checker, and a key for what its findings depend on."""
+    def _check(self) -> Checker:
         if self._classifier is not None:
-            check = checking.classified(self._classifier, self._least)
-            return check, (Same(self._classifier), self._least)
+            return checking.classified(self._classifier, self._least)
         chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
-            check = checking.joint(chat, prompt)
-        elif self._mode == "per_claim":
-            check = checking.per_claim(chat, prompt)
-        else:
-            options = (_judging(chat) or {}) if self._mode == "adapter" else {}
-            check = checking.logprobs(chat, prompt, self._least, options)
-        return check, (self._mode, Same(chat), prompt, self._least)
+            return checking.joint(chat, prompt)
+        if self._mode == "per_claim":
+            return checking.per_claim(chat, prompt)
+        options = (_judging(chat) or {}) if self._mode == "adapter" else {}
+        return checking.logprobs(chat, prompt, self._least, options)
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)

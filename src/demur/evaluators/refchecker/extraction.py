@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -19,7 +19,6 @@ from demur.evaluators.refchecker.prompts import (
     triplet_grammar,
     with_preceding,
 )
-from demur.evaluators.refchecker.remembering import Same, memory
 from demur.evaluators.refchecker.units import units
 from demur.prompting import Prompt, as_shown
 from demur.runtime import ChatCall, Reply, Steps, ask, ask_all, side_by_side
@@ -82,7 +81,7 @@ def extract(
 
     If the reply about a stretch cannot be read, the stretch is asked about once more. If the reply
     was cut at the token limit, the stretch is asked about in two halves. What still cannot be read
-    is skipped. A stretch that was read before in the same guarded call is not asked about again.
+    is skipped.
 
     Args:
         model: The extractor.
@@ -111,17 +110,8 @@ def extract(
     # Words of the question and the preceding text count too, since a claim names in full what the
     # answer may only refer to. `as_shown` gives words without invisible characters.
     known = _Known.of((answer, as_shown(answer), question or "", before))
-    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model))
-
-    def read(stretch: str) -> Steps[list[Extracted]]:
-        key = prompt, question, before, stretch
-        extracted = remembered.get(key) or (yield from _read_stretch(stretch, call, known))
-        if all(claim.readable for claim in extracted):
-            remembered[key] = extracted
-        return extracted
-
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
-    reads = yield from side_by_side([read(stretch) for stretch in stretches])
+    reads = yield from side_by_side([_read_stretch(one, call, known) for one in stretches])
     return _collect([*chain.from_iterable(reads)], answer, known, _example_claims(prompt))
 
 

@@ -1,24 +1,29 @@
-"""Choose the passages that each claim is checked against when the references are long.
+"""Choose the windows that each claim is checked against: all, or of long references the nearest.
 
-Each claim is checked against the passages nearest to it, wherever they stand. Nearness is measured
-by shared words; docs/results.md compares it with other measures.
+Of long references, each claim is checked against the passages nearest to it, wherever they stand.
+Nearness is measured by shared words; docs/results.md compares it with other measures.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, takewhile, zip_longest
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur._text import measured_windows
 from demur.evaluators.refchecker.assertion import content_words
-from demur.evaluators.refchecker.references import Passage, Window
+from demur.evaluators.refchecker.references import Passage, Window, pack, passages, window_text
+from demur.schema import Sample
 
+# References that fill this many windows are read whole, since a search for the nearest passages
+# misses some of what supports a claim (docs/results.md).
+_READ_WHOLE = 2
+_OVERLAP = 8  # neighbouring windows of a text that is read whole share an eighth of their size
 # The most tokens of a passage: short enough for nearness to find the right place.
 _PASSAGE_TOKENS = 180
 # Claims share windows as long as a window has room for this many passages of each.
@@ -50,23 +55,43 @@ def cut(text: str, length: int) -> Cut:
 
 
 @dataclass(frozen=True)
-class Read:
-    """Hold the windows that a claim was checked against earlier in a guarded call."""
+class Chosen:
+    """Hold the windows that a claim is checked against."""
 
     windows: tuple[Window, ...]
-    """The windows; their passages have the contexts' present indices."""
-    texts: frozenset[str]
-    """The references that the windows were chosen from."""
+    left_out: int
+    """How many windows the rest of the references would fill."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Hold the windows that claims are checked against."""
+def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bool) -> list[Chosen]:
+    """Choose the windows of each claim: all, or for long references the nearest.
 
-    windows: Sequence[tuple[Window, ...]]
-    """The windows of each claim."""
-    left_out: Sequence[int]
-    """For each claim, how many windows the rest of the references would fill."""
+    Args:
+        claims: The claims, as texts that can be understood alone.
+        sample: The sample with its references.
+        size: The size of a window, in tokens.
+        most: The most windows that a claim is checked against.
+        lone: Whether each passage is a window of its own.
+    """
+    if (whole := _whole(sample, size, most, lone)) is not None:
+        return [Chosen(whole, 0)] * len(claims)
+    texts: dict[str, int | None] = {}
+    for at, document in enumerate(sample.contexts):
+        texts.setdefault(document.page_content, at)
+    if sample.reference is not None:
+        texts.setdefault(sample.reference, None)
+    return nearest(claims, texts, size, most, sample.question, lone)
+
+
+def _whole(sample: Sample, size: int, most: int, lone: bool) -> tuple[Window, ...] | None:
+    """Return windows of all references, or None if they fill more windows than are read whole."""
+    pieces = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
+    # A cross-encoder judges a single passage better.
+    packed = [(piece,) for piece in pieces] if lone else pack(pieces, size)
+    different: dict[str, Window] = {}
+    for window in packed:  # A document that was found twice is read once.
+        different.setdefault(window_text(window), window)
+    return None if len(different) > max(most, _READ_WHOLE) else tuple(different.values())
 
 
 def nearest(
@@ -77,8 +102,7 @@ def nearest(
     question: str | None = None,
     lone: bool = False,
     cutting: Cutting = cut,
-    read: Mapping[str, Read] | None = None,
-) -> Chosen:
+) -> list[Chosen]:
     """Choose the passages nearest to each claim, in at most `most` windows.
 
     Passages that share no word with a claim come last, in the order of the references. So a claim
@@ -92,40 +116,26 @@ def nearest(
         question: The question that was answered; its words count half.
         lone: Whether each passage is a window of its own.
         cutting: The function that cuts a text into passages.
-        read: The earlier windows of claims that were checked against some of these references
-            before. Such a claim keeps them. Only passages of other references are added, and only
-            those near enough to be chosen if all passages were chosen anew.
 
     Returns:
-        The windows of each claim. Claims that stand together share the windows that are chosen
-        anew.
+        The windows of each claim. Claims that stand together share their windows.
     """
     length = size if lone else min(size, _PASSAGE_TOKENS)
     words = [_beginnings(claim) for claim in claims]
     asked = dict.fromkeys(_beginnings(question or ""), _OF_QUESTION)
     index = _index(texts, [cutting(text, length) for text in texts], frozenset(asked).union(*words))
-    kept = [(read or {}).get(claim) for claim in claims]
-    orders = []
-    for own, earlier in zip(words, kept, strict=True):
-        order = _ranked({**asked, **dict.fromkeys(own, 1.0)}, index)
-        if earlier is not None:
-            order = [
-                at
-                for at in order[: _fitting(order, index, size, most, lone)]
-                if index.texts[at] not in earlier.texts
-            ]
-        orders.append(order)
-    windows = [list(one.windows) if one else [] for one in kept]
-    open_claims = [at for at, order in enumerate(orders) if order]
     at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
-    for first in range(0, len(open_claims), at_once):
-        group = open_claims[first : first + at_once]
+    chosen: list[Chosen] = []
+    for first in range(0, len(words), at_once):
+        group = words[first : first + at_once]
+        orders = [_ranked({**asked, **dict.fromkeys(own, 1.0)}, index) for own in group]
         # With a size of 1 token no two passages fit together, so each one fills a window.
-        new = _filled([orders[at] for at in group], index, 1 if lone else size, most)
-        for at in group:
-            windows[at] += new
-    left_out = [_left_out(of_claim, index, size, lone) for of_claim in windows]
-    return Chosen([tuple(of_claim) for of_claim in windows], left_out)
+        filled = _filled(orders, index, 1 if lone else size, most)
+        windows = tuple(tuple(index.passages[at] for at in window) for window in filled)
+        rest = set(range(len(index.passages))).difference(*filled)
+        left_out = len(rest) if lone else -(-sum(index.tokens[at] for at in rest) // size)
+        chosen += [Chosen(windows, left_out)] * len(group)
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -134,8 +144,6 @@ class _Index:
 
     passages: list[Passage] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    """The reference that each passage stands in."""
     places: dict[int | None, range] = field(default_factory=dict)
     """The passages of each context."""
     by_word: dict[str, NDArray[np.intp]] = field(default_factory=dict)
@@ -152,7 +160,6 @@ def _index(texts: Mapping[str, int | None], cuts: Sequence[Cut], wanted: frozens
                 holding[word].append(len(index.passages))
             index.passages.append(Passage(context, start, text[start:end]))
             index.tokens.append(tokens)
-            index.texts.append(text)
         index.places[context] = range(begin, len(index.passages))
     index.by_word.update((word, np.array(places, np.intp)) for word, places in holding.items())
     return index
@@ -181,15 +188,9 @@ def _ranked(weights: Mapping[str, float], index: _Index) -> list[int]:
     return order
 
 
-def _fitting(order: Sequence[int], index: _Index, size: int, most: int, lone: bool) -> int:
-    """Return how many of the first passages fit into the windows of a claim."""
-    if lone:
-        return most
-    sums = accumulate(index.tokens[at] for at in order)
-    return sum(1 for _ in takewhile(lambda total: total <= most * size, sums))
-
-
-def _filled(orders: Sequence[Sequence[int]], index: _Index, size: int, most: int) -> list[Window]:
+def _filled(
+    orders: Sequence[Sequence[int]], index: _Index, size: int, most: int
+) -> list[list[int]]:
     """Fill windows with the nearest passages of each claim in turn, nearest first.
 
     Inside a window, the passages stand in their original order.
@@ -205,34 +206,4 @@ def _filled(orders: Sequence[Sequence[int]], index: _Index, size: int, most: int
             total = 0
         filled[-1].append(at)
         total += index.tokens[at]
-    return [tuple(index.passages[at] for at in sorted(window)) for window in filled]
-
-
-def _left_out(windows: Iterable[Window], index: _Index, size: int, lone: bool) -> int:
-    """Return how many windows the passages would fill that are in none of these windows."""
-    spans: dict[int | None, list[tuple[int, int]]] = defaultdict(list)
-    for window in windows:
-        for passage in window:
-            spans[passage.context].append((passage.start, passage.start + len(passage.text)))
-    read = {
-        at
-        for context, of_context in spans.items()
-        for start, end in _joined(of_context)
-        for at in index.places[context]
-        if start <= index.passages[at].start
-        and index.passages[at].start + len(index.passages[at].text) <= end
-    }
-    if lone:
-        return len(index.passages) - len(read)
-    return -(-(sum(index.tokens) - sum(index.tokens[at] for at in read)) // size)
-
-
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans, with overlapping spans joined."""
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
-    return joined
+    return [sorted(window) for window in filled]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,31 +55,6 @@ def pack(pieces: Sequence[Passage], size: int) -> list[Window]:
             current, total = (), 0
         current, total = (*current, passage), total + tokens
     return [*packed, current] if current else packed
-
-
-def pack_again(
-    pieces: Sequence[Passage], size: int, earlier: Sequence[Sequence[str]]
-) -> list[Window]:
-    """Pack passages as `pack` does, but keep passages together that were packed together before.
-
-    Args:
-        pieces: The passages.
-        size: The size of a window, in tokens.
-        earlier: The texts of earlier windows of this size. A window is kept if all its texts are
-            still among the passages.
-
-    Returns:
-        The windows that were kept, then the windows of the other passages.
-    """
-    by_text: dict[str, deque[Passage]] = defaultdict(deque)
-    for passage in pieces:
-        by_text[passage.text].append(passage)
-    kept: list[Window] = []
-    for texts in earlier:
-        if all(len(by_text[text]) >= count for text, count in Counter(texts).items()):
-            kept.append(tuple(by_text[text].popleft() for text in texts))
-    left = set().union(*by_text.values())
-    return [*kept, *pack([passage for passage in pieces if passage in left], size)]
 
 
 def window_text(window: Window) -> str:
