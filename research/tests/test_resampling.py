@@ -17,7 +17,9 @@ from demur_research.resampling import (
     figure,
     mean,
     pass_rates,
+    pearson,
     share,
+    spearman,
 )
 
 SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
@@ -120,3 +122,28 @@ def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[boo
     if any(held) and not all(held):
         low, high = wilson(float(np.mean(held)), len(held) - 1)
         assert (grouped.low, grouped.high) == pytest.approx((100 * low, 100 * high))
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12)
+
+
+@given(PAIRS)
+def test_correlations_are_what_their_definitions_give(pairs: list[tuple[int, int]]) -> None:
+    first, second = ([float(pair[at]) for pair in pairs] for at in range(2))
+    differ = len({*first}) > 1 and len({*second}) > 1
+    expected = np.corrcoef(first, second)[0, 1] if differ else np.nan
+    assert pearson(first, second) == pytest.approx(expected, nan_ok=True, abs=1e-9)
+    ranks = [[np.mean(np.flatnonzero(np.sort(of) == one)) for one in of] for of in (first, second)]
+    assert spearman(first, second) == pytest.approx(pearson(*ranks), nan_ok=True, abs=1e-9)
+
+
+def test_each_draw_has_a_correlation_without_the_items_that_it_lacks() -> None:
+    first = np.array([[1, 2, 3, 4], [1, 2, np.nan, 40], [1, 1, 1, np.nan], [np.nan] * 4])
+    second = np.array([[1, 2, 3, 40], [30, 20, 5, 10], [1, 2, 3, 4], [1, 2, 3, 4]])
+    linear = np.corrcoef([1, 2, 40], [30, 20, 10])[0, 1]
+    skewed = np.corrcoef([1, 2, 3, 4], [1, 2, 3, 40])[0, 1]
+    found = pearson(first, second)
+    assert found == pytest.approx([skewed, linear, np.nan, np.nan], nan_ok=True)
+    assert spearman(first, second) == pytest.approx([1, -1, np.nan, np.nan], nan_ok=True)
+    small = [3e-300, 2e-300, 1e-300]
+    assert (pearson([1, 2, 3], small), spearman([1, 2, 3], small)) == pytest.approx((-1, -1))

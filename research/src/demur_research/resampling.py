@@ -115,6 +115,52 @@ def balanced_accuracy(
     return (of_positive + 1 - of_others) / 2
 
 
+def pearson(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Return Pearson's correlation of two lists of numbers, or of each draw's.
+
+    Args:
+        first: A number for each item, along the last axis; NaN where it is missing.
+        second: The same, in the same order. An item that misses one of both is left out.
+
+    Returns:
+        A number in [-1, 1] for each draw; NaN where all items of a list are equal.
+    """
+    known = np.isfinite(first) & np.isfinite(second)
+    one, two = (_standard(np.asarray(of, np.float64), known) for of in (first, second))
+    found: Floats = np.where(known.any(axis=-1), np.clip(np.sum(one * two, axis=-1), -1, 1), np.nan)
+    return found
+
+
+def _standard(values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return numbers with a mean of 0 and a length of 1, or NaN if they are equal; 0 if missing."""
+    lowest = np.min(values, axis=-1, keepdims=True, where=known, initial=np.inf)
+    span = np.max(values, axis=-1, keepdims=True, where=known, initial=-np.inf) - lowest
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Scaled first, since the square of a very small number is 0.
+        scaled = np.where(known, (values - lowest) / np.where(span > 0, span, np.nan), 0)
+        centre = scaled.sum(axis=-1, keepdims=True) / known.sum(axis=-1, keepdims=True)
+        centred = np.where(known, scaled - centre, 0)
+        lengths = np.sqrt(np.sum(centred**2, axis=-1, keepdims=True))
+        standard: Floats = centred / lengths
+    return standard
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Return Spearman's correlation, for which equal items share their mean rank.
+
+    Arguments and result are those of `pearson`.
+    """
+    known = np.isfinite(first) & np.isfinite(second)
+    return pearson(*(_ranks(np.asarray(of, np.float64), known) for of in (first, second)))
+
+
+def _ranks(values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return how many items each item exceeds, less those that exceed it; NaN if not known."""
+    of_known = np.where(known, values, np.nan)
+    moves = np.sign(of_known[..., :, None] - of_known[..., None, :])
+    return np.where(known, np.nansum(moves, axis=-1), np.nan)
+
+
 def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
     """Return a number with the middle 95 % of the resampled numbers as its interval.
 

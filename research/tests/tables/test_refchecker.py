@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from benches import made, row_of, values
+from demur import ClaimLabel
 from demur.evaluators.refchecker import summarize
+from demur.local import SmallJudge
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
-from demur_research.tables.refchecker import checking, ranking
+from demur_research.resampling import pearson, spearman
+from demur_research.tables.refchecker import checking, correlation, ranking
 from demur_research.tables.refchecker.responses import response
 from support.fakes import ScriptedModel, isolated, scripted
 from support.shared import SHARED, shared
@@ -165,6 +169,102 @@ def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
 def test_a_folder_without_references_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"references: expected one of .*nq\.json"):
         checked(tmp_path / "r", scripted(""), references=str(tmp_path))
+
+
+# -- a judge's ranking beside the people's ---------------------------------------------------------
+
+# The responses repeat "It is so." and state as many things as they have labels.
+RANKED = [
+    *(row("good", 1, "EE"), row("good", 2, "EEEE")),
+    *(row("fair", 1, "EN"), row("fair", 2, "EEEN")),
+    *(row("poor", 1, "CCN"), row("poor", 2, "EC")),
+    row("mute", 1, ""),
+]
+
+
+class Judging:
+    """Stand for the small judge, which supports a claim by its number, and keep what it reads."""
+
+    def __init__(self) -> None:
+        self.support: dict[str, float | None] = {"0": 0.9, "1": 0.5, "2": 0.05, "3": 0.05}
+        self.asked: list[tuple[str, str]] = []
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
+        self.asked += pairs
+        return [self._said(self.support[claim.split()[-1]]) for _, claim in pairs]
+
+    def _said(self, support: float | None) -> dict[ClaimLabel, float] | str:
+        if support is None:
+            return "unreadable"
+        others = {ClaimLabel.NEUTRAL: 0.0, ClaimLabel.CONTRADICTION: 1 - support}
+        return {ClaimLabel.ENTAILMENT: support, **others}
+
+
+@pytest.fixture
+def judging(monkeypatch: pytest.MonkeyPatch) -> Judging:
+    found = Judging()
+    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: found.predict(pairs))
+    return found
+
+
+def correlated(path: Path, rows: Sequence[LabelledRow] = RANKED, **options: str) -> Any:
+    table = correlation.CORRELATION
+    return made(table, path, None, {"refchecker": rows}, options=options)
+
+
+def test_the_judge_s_rates_and_order_stand_beside_the_people_s(
+    path: Path, judging: Judging
+) -> None:
+    found = correlated(path)
+    # The judge supports the claims 0 and 1, whoever makes them. So it rates "good" at 100 and 50 %.
+    assert values(found, "zero_context: good")[:6] == pytest.approx([100, 75, 0, 25, 0, 50])
+    assert values(found, "zero_context: poor")[:6] == pytest.approx(
+        [25, 250 / 3, 250 / 3 - 25, 50 / 3, 100, 50]
+    )
+    assert [one.name for one in found.rows[:3]] == [
+        f"zero_context: {name}" for name in ("good", "fair", "poor")
+    ]
+    people, judge = [100, 62.5, 25], [75, 75, 250 / 3]
+    both = values(found, "all settings: Entailment, small and people")[-2:]
+    assert both == pytest.approx([pearson(people, judge), spearman(people, judge)])
+    # People call 0, 1 and 1 of the responses hallucinated, and the judge calls each half so.
+    assert values(found, "all settings: hallucinated, small and people")[-2:] == [None, None]
+    floor = row_of(found, "zero_context: number of claims and people's Entailment")
+    assert floor.floor
+    assert values(found, floor.name)[-2:] == pytest.approx(
+        [pearson(people, [3, 3, 2.5]), 0.866], 1e-3
+    )
+    assert not [one for one in found.rows if "mute" in one.name]
+
+
+def test_claims_are_held_against_the_other_models_answers(path: Path, judging: Judging) -> None:
+    texts = {"good": "Claire says so.", "fair": "Robert says so.", "mute": ""}
+    rows = [
+        replace(one, answers=(Answer(texts[str(one.metadata["model"])], None),))
+        for one in (row("good", 1, "E"), row("fair", 1, "N"), row("mute", 1, ""))
+    ]
+    found = correlated(path, rows)
+    assert {reference for reference, _ in judging.asked} == {*texts.values()} - {""}
+    assert any("the other models' answers" in note for note in found.notes)
+    alone = [row("good", 1, "E")]
+    with pytest.raises(ValueError, match="no response has references"):
+        correlated(path, alone)
+
+
+def test_given_references_take_their_place(path: Path, tmp_path: Path, judging: Judging) -> None:
+    found = correlated(path, references=str(referenced(tmp_path / "references")))
+    assert {reference for reference, _ in judging.asked} == {"The mill has number 0."}
+    # Only the first question has references.
+    assert values(found, "all settings: good")[:2] == [100, 100]
+    assert row_of(found, "all settings: good").items == 1
+    assert "The references are the publisher's." in found.notes
+
+
+def test_a_response_with_a_claim_without_a_label_is_left_out(path: Path, judging: Judging) -> None:
+    judging.support["3"] = None
+    found = correlated(path)
+    assert row_of(found, "all settings: good").items == 1
+    assert "2 responses are left out, of which a claim has no label." in found.notes
 
 
 # -- the published labels --------------------------------------------------------------------------

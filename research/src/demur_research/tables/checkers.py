@@ -12,10 +12,9 @@ from langchain_core.messages import BaseMessage
 from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
-from demur.local import JUDGE_FILES, SMALL, find_judge
+from demur.local import JUDGE_FILES, find_judge
 from demur.runtime import Steps, is_local
 from demur.schema import ABSTAIN
-from demur_research.bench import Bench
 from demur_research.recording import RecordedChat
 from demur_research.recording_file import CallLine
 
@@ -78,24 +77,6 @@ def adapted(model: BaseChatModel) -> BaseChatModel:
 def checker(name: str, model: BaseChatModel) -> Evaluator:
     """Return the evaluator of a name: one of `CHECKERS`, or `WHOLE`."""
     return RefChecker(model) if name == WHOLE else GivenClaims(model=model, checker=name)
-
-
-def own(bench: Bench, name: str, **options: Any) -> GivenClaims:
-    """Return the evaluator that checks given claims by a judge of demur's own.
-
-    Args:
-        bench: Gives the model of the judge "local".
-        name: The name of the judge: "small" or "local".
-        options: More arguments of `RefChecker`.
-
-    Raises:
-        ValueError: The recording has no model of this name, or another one, or the model "local"
-            has no adapter.
-        DemurError: The judge is not available.
-    """
-    if name == SMALL:
-        return GivenClaims(model=SMALL, **options)
-    return GivenClaims(model=adapted(bench.model_of(name)), checker=ADAPTER, **options)
 
 
 def limits(shipped: float | None, others: Iterable[float]) -> dict[str, float]:

@@ -15,19 +15,17 @@ import numpy as np
 
 from demur import Claim, ClaimLabel, Evaluation
 from demur._text import words
+from demur.local import SMALL
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
-from demur_research.ranking import pearson, spearman
-from demur_research.resampling import figure
+from demur_research.resampling import figure, pearson, spearman
 from demur_research.spending import Spent
-from demur_research.tables.checkers import own, sample
-from demur_research.tables.judges import JUDGE_OPTION, judge_of
+from demur_research.tables.checkers import GivenClaims, sample
+from demur_research.tables.judges import ANY_JUDGE_OPTION, any_judge
 from demur_research.tables.refchecker.checking import references
 from demur_research.tables.refchecker.ranking import (
     FLOORS,
-    Correlation,
     Means,
     Standing,
-    agreement,
     by_setting,
     share_of,
 )
@@ -41,7 +39,7 @@ _RATES: Mapping[str, Callable[[Response], float]] = {
     ),
 }
 """What models are ranked by, as a number of each response in [0, 1]."""
-_CORRELATIONS: Mapping[str, Correlation] = {"Pearson": pearson, "Spearman": spearman}
+_CORRELATIONS = {"Pearson": pearson, "Spearman": spearman}
 
 
 def _given(bench: Bench, responses: Sequence[Response]) -> list[list[str]]:
@@ -95,7 +93,10 @@ def _rates(setting: str, people: Standing, judge: Standing) -> list[Row]:
 
 def _correlated(first: Means, second: Means) -> tuple[Figure | None, ...]:
     """Return the figures of a row that compares two orders of the models."""
-    found = (agreement(first, second, by) for by in _CORRELATIONS.values())
+    found = (
+        figure(float(by(first[0], second[0])), by(first[1], second[1]))
+        for by in _CORRELATIONS.values()
+    )
     return (*[None] * (2 * len(_RATES)), *found)
 
 
@@ -131,7 +132,7 @@ def _key(one: Response) -> str:
 
 
 def _make(bench: Bench) -> Result:
-    name = judge_of(bench)
+    judge, name = any_judge(bench), bench.options.get("judge", SMALL)
     responses = chosen([*map(response, bench.read("refchecker"))], bench.limit, bench.seed)
     given = "references" in bench.options
     texts = _given(bench, responses) if given else _of_others(responses)
@@ -146,7 +147,7 @@ def _make(bench: Bench) -> Result:
         )
         for one, of in asked
     ]
-    done = bench.judged(name, own(bench, name, max_windows=most), samples)
+    done = bench.judged(name, GivenClaims(model=judge, max_windows=most), samples)
     judged = [
         (one, labelled)
         for (one, _), found in zip(asked, done, strict=True)
@@ -157,13 +158,13 @@ def _make(bench: Bench) -> Result:
     models = [*dict.fromkeys(one.model for one, _ in judged)]
     overlaps = {_key(one): _overlap(one, of) for one, of in asked}
     people = by_setting([one for one, _ in judged])
-    labelled = by_setting([one for _, one in judged])
+    by_judge = by_setting([one for _, one in judged])
     rates: list[Row] = []
     orders: list[Row] = []
     for setting in people:
-        sides = [Standing(of[setting], models, bench.seed) for of in (people, labelled)]
-        rates += _rates(setting, *sides)
-        orders += _orders(setting, name, *sides, overlaps)
+        first, second = (Standing(side[setting], models, bench.seed) for side in (people, by_judge))
+        rates += _rates(setting, first, second)
+        orders += _orders(setting, name, first, second, overlaps)
     return Result(
         (
             *(Column(f"{rate} by {side}, %") for rate in _RATES for side in ("people", name)),
@@ -178,8 +179,8 @@ def _notes(given: bool, asked: int, judged: int, cost: Spent | None) -> tuple[st
     references = (
         "The references are the publisher's."
         if given
-        else "No references were given, so a claim is held against the other models' answers to its "
-        "question. What many models make up alike counts as supported."
+        else "No references were given, so a claim is held against the other models' answers to "
+        "its question. What several models make up alike counts as supported."
     )
     notes = [
         references,
@@ -204,7 +205,7 @@ CORRELATION = Table(
     ("refchecker",),
     _make,
     options={
-        "judge": JUDGE_OPTION,
+        "judge": ANY_JUDGE_OPTION,
         "references": "a folder with some of zero_context/nq.json, noisy_context/msmarco.json and "
         "accurate_context/dolly.json [default: none, so that the other models' answers are the "
         "references]",

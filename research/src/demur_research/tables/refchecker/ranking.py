@@ -24,8 +24,6 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 Means: TypeAlias = tuple[Floats, Floats]
 """The mean of each model's responses, and the means in draws of the questions, (draws, models)."""
-Correlation: TypeAlias = Callable[[Floats, Floats], float | None]
-"""A function from two lists of numbers to a number in [-1, 1], or None where it is undefined."""
 
 
 class Standing:
@@ -82,16 +80,16 @@ def models_ranked(setting: str, responses: Sequence[Response], standing: Standin
     return rows
 
 
-def agreement(first: Means, second: Means, by: Correlation = kendall_tau) -> Figure:
-    """Return how far two orders of the models agree, by a correlation."""
+def agreement(first: Means, second: Means) -> Figure:
+    """Return Kendall's tau of two orders of the models."""
 
-    def correlation(one: Floats, two: Floats) -> float:
+    def tau(one: Floats, two: Floats) -> float:
         known = np.isfinite(one) & np.isfinite(two)
-        found = by(one[known], two[known])
+        found = kendall_tau(one[known], two[known])
         return np.nan if found is None else found
 
-    draws = [correlation(one, two) for one, two in zip(first[1], second[1], strict=True)]
-    return figure(correlation(first[0], second[0]), np.array(draws))
+    draws = [tau(one, two) for one, two in zip(first[1], second[1], strict=True)]
+    return figure(tau(first[0], second[0]), np.array(draws))
 
 
 def _ranking(bench: Bench) -> Result:
