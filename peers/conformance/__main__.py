@@ -42,10 +42,9 @@ def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> di
         What each check found. If checks could not be made, the reason is under "none".
     """
     found: dict[str, Any] = {}
-    left = list(checks)
-    if "forged" in left and not guard.own_prompt:
-        left.remove("forged")
-        found["forged"] = {"none": "the prompt is its user's"}
+    cannot = _not_applicable(guard)
+    found |= {name: {"none": cannot[name]} for name in checks if name in cannot}
+    left = [name for name in checks if name not in cannot]
     while left:
         try:
             with serving() as server, running(guard, log) as adapter:
@@ -65,6 +64,16 @@ def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> di
             print(f"{guard.name}: {left[0]}: {error}", file=sys.stderr, flush=True)
             found[left.pop(0)] = {"none": _last_line(error)}
     return found
+
+
+def _not_applicable(guard: Guard) -> dict[str, str]:
+    """Return why some checks mean nothing for a guard, by the checks' names."""
+    if guard.judges_itself:
+        return {
+            "fails": "the judge has no endpoint that could fail",
+            "forged": "the judge has no prompt",
+        }
+    return {} if guard.own_prompt else {"forged": "the prompt is its user's"}
 
 
 def _last_line(error: Exception) -> str:

@@ -20,12 +20,16 @@ PATIENCE = 30.0
 """The seconds after which a call counts as hung; for hundreds of calls at once,
 `CROWD_PATIENCE`."""
 CROWD_PATIENCE = 120.0
+OWN_PATIENCE = 900.0
+"""The same for hundreds of calls whose judge is a model in the product's process."""
 JUDGE_TIMEOUT = 1.0
 """The seconds that a product is told to wait for a judge that never answers."""
 LEAVE_AFTER = 0.5
 """The seconds that a client waits for a first piece before it goes away."""
 _BOUND = 240.0
-"""The seconds for one job, after which the adapter itself is given up."""
+"""The seconds for one job, after which the adapter itself is given up; as many more as the patience
+exceeds `CROWD_PATIENCE`."""
+_IN_NO_REFERENCE = "not run: the padding stands in no reference"
 
 
 def leak(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
@@ -68,10 +72,14 @@ def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int
     count = max(1, count // 4)
     found: Counts = {}
     for name, numbers in (("answer", facts.PADDED_ANSWER), ("evidence", facts.PADDED_EVIDENCE)):
+        if name == "answer" and adapter.guard.judges_itself:
+            # A scripted judge looks at the marks only. A real one is right to refuse the padding.
+            found[name] = {"none": _IN_NO_REFERENCE}
+            continue
         asked = list(numbers[: 2 * count])
         results = _ask(adapter, server, modes[0], calls(asked, server.url()), 2)
         told = _told(results)
-        told["seen"] = _seen(server, asked)
+        told["seen"] = None if adapter.guard.judges_itself else _seen(server, asked)
         told["seconds"] = round(max(one["seconds"] for one in results), 1)
         found[name] = told
     return found
@@ -80,17 +88,19 @@ def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int
 def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Make 500 calls, 100 streams and 20 streams in threads at once, and count false verdicts."""
     found: Counts = {}
+    patience = OWN_PATIENCE if adapter.guard.judges_itself else CROWD_PATIENCE
     for mode, times in (("whole", 25), ("astream", 5), ("stream", 1)):
         if mode not in modes:
             continue
         numbers = list(range(4000, 4000 + times * count))
         asked = calls(numbers, server.url())
-        results = _ask(adapter, server, mode, asked, len(asked), patience=CROWD_PATIENCE)
+        results = _ask(adapter, server, mode, asked, len(asked), patience=patience)
         told = _told(results)
         _, right = _apart(results)
         told["mixed"] = sum(bool(facts.numbers(one["received"]) - {one["at"]}) for one in results)
         told["mixed prompts"] = server.seen.mixed
         told["errors"] = dict(Counter(_name(one) for one in right if one["ended"] == "raised"))
+        told["patience"] = patience
         told["hung"] = sum(one["ended"] == "hung" for one in results)
         told["requests"] = dict(server.seen.asked)
         told["wall"] = round(max(one["seconds"] for one in results), 1)
@@ -164,7 +174,7 @@ def _ask(
 ) -> list[dict[str, Any]]:
     server.seen = Seen()
     done = adapter.job(
-        _BOUND,
+        _BOUND + max(0.0, patience - CROWD_PATIENCE),
         mode=mode,
         options={"timeout": timeout},
         calls=asked,

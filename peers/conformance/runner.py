@@ -55,6 +55,9 @@ class Guard:
     own_prompt: bool = False
     """Whether the product brings the judge's prompt; otherwise its user writes it, here an
     adapter."""
+    judges_itself: bool = False
+    """Whether the judge is a model in the product's process. Then no endpoint of a judge can fail
+    or be slow, and the server does not see what is judged."""
 
 
 class AdapterError(Exception):
@@ -66,7 +69,7 @@ class Adapter:
 
     def __init__(self, guard: Guard, process: subprocess.Popen[str]) -> None:
         """Take a process that was started and has not reported yet that it is ready."""
-        self._guard, self._process = guard, process
+        self.guard, self._process = guard, process
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 

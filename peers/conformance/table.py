@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from .checks import CHECKS, CROWD_PATIENCE
+from .checks import CHECKS
 from .runner import Guard
 
 Found = Mapping[str, Any]
@@ -90,14 +90,16 @@ def _fate(counts: Mapping[str, int]) -> str:
 
 
 def _padding(found: Found) -> list[str]:
-    return [
-        text
-        for name in ("answer", "evidence")
-        for text in (
-            f"{found[name]['seen']} of {found[name]['wrong']}",
-            _of(found[name]),
-        )
-    ]
+    cells = []
+    for name in ("answer", "evidence"):
+        told = found[name]
+        if "none" in told:
+            cells += [str(told["none"]), ""]
+        elif told["seen"] is None:
+            cells += ["judges itself", _of(told)]
+        else:
+            cells += [f"{told['seen']} of {told['wrong']}", _of(told)]
+    return cells
 
 
 def _crowd(found: Found) -> list[str]:
@@ -109,7 +111,7 @@ def _crowd(found: Found) -> list[str]:
         told = found[mode]
         other = {
             **told["errors"],
-            f"not done after {CROWD_PATIENCE:.0f} s": told["hung"],
+            f"not done after {told['patience']:.0f} s": told["hung"],
             "mixed up": told["mixed"],
         }
         other["prompts mixed up"] = told["mixed prompts"]

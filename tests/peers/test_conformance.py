@@ -14,7 +14,7 @@ from peers.conformance.table import markdown
 COUNT = 1
 """The number of wrong answers of a leak check, in each mode."""
 OURS = [guard for guard in GUARDS if guard.name.startswith("demur")]
-SOME = ("demur", "demur-one-call", "demur-llama")
+SOME = ("demur", "demur-one-call", "demur-small", "demur-llama")
 MEASURED = [one for one in OURS if one.name in SOME or os.environ.get("DEMUR_RUN_ALL")]
 """The guards that are measured: those whose code differs, and all of ours with `make test-all`."""
 
@@ -24,6 +24,8 @@ MEASURED = [one for one in OURS if one.name in SOME or os.environ.get("DEMUR_RUN
 @pytest.mark.parametrize("guard", MEASURED, ids=lambda guard: guard.name)
 def test_what_the_published_table_says_of_our_guards_holds(guard: Guard) -> None:
     """Make the checks whose results do not depend on the speed of the machine."""
+    if guard.judges_itself:
+        pytest.importorskip("demur_judge")
     judged = guard.name == "demur"  # The prompts of the others are the same.
     found = measure(guard, ["leak", "fails", *["padding", "forged"] * judged], COUNT, None)
     one_call = guard.name == "demur-one-call"
@@ -34,6 +36,9 @@ def test_what_the_published_table_says_of_our_guards_holds(guard: Guard) -> None
     assert all(told["leaked"] == 0 and told["whole"] == COUNT for told in leak.values())
     assert again == {"wrong": COUNT, "whole": 0 if one_call else COUNT, "leaked": 0}
 
+    if guard.judges_itself:
+        assert found["fails"] == {"none": "the judge has no endpoint that could fail"}
+        return
     assert len(found["fails"]) == 10  # five ways to fail, whole and streamed
     for told in found["fails"].values():
         assert told["wrong"] == told["right"] == {"raised" if one_call else "blocked": 1}
@@ -89,6 +94,26 @@ def test_a_judge_finds_the_text_in_the_prompts_of_adapters() -> None:
         verdict = facts.supported(read.text, read.evidence)
         assert verdict is not facts.is_wrong(at)
         assert read.reply(verdict) == ("SUPPORTED" if verdict else "UNSUPPORTED")
+
+
+def test_a_judge_of_the_products_own_has_rows_that_say_what_could_not_be_checked() -> None:
+    (own,) = (guard for guard in GUARDS if guard.name == "demur-small")
+    assert own.judges_itself
+    found = measure(own, ["fails", "forged"], 1, None)  # Neither check starts an adapter.
+    told = {"wrong": 5, "leaked": 0, "right": 5, "whole": 5}
+    found["padding"] = {"answer": {"none": "not run"}, "evidence": {**told, "seen": None}}
+    text = markdown([own], {own.name: found}, "demur 1", date(2026, 11, 27))
+    assert "| `demur-small` | the judge has no endpoint that could fail |" in text
+    assert "| `demur-small` | the judge has no prompt |  |" in text
+    assert "| `demur-small` | not run |  | judges itself | 0 of 5, 5 of 5 |" in text
+
+
+def test_the_table_tells_how_long_hanging_calls_were_waited_for() -> None:
+    told = {"wrong": 5, "leaked": 0, "right": 5, "whole": 4, "wall": 900.0, "patience": 900.0}
+    told |= {"errors": {}, "hung": 1, "mixed": 0, "mixed prompts": 0, "requests": {"chain": 10}}
+    results = {OURS[0].name: {"crowd": {"whole": told}}}
+    text = markdown(OURS[:1], results, "demur 1", date(2026, 11, 27))
+    assert "| 0 of 5, 4 of 5, **1 not done after 900 s** | 900.0 |" in text
 
 
 def test_the_table_has_counts_and_why_a_check_found_nothing() -> None:

@@ -12,13 +12,14 @@ from langchain_openai import ChatOpenAI
 
 from demur import CallPolicy, Guard, RefChecker
 
-SETTINGS = ("buffer", "sentence", "one call")
+SETTINGS = ("buffer", "sentence", "one call", "small", "small, sentence")
 
 
 def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
     """Return the ways to ask a guard with default arguments, except for `streaming`.
 
-    "one call" does what the other products do: one request for a verdict, without retries.
+    "one call" does what the other products do: one request for a verdict, without retries. With
+    "small", demur's own judge reads the answer in this process, and no endpoint is asked.
     """
     options: dict[str, Any] = {"base_url": url, "api_key": "none"}
     prompt = ChatPromptTemplate.from_template("{context}\n\nAnswer briefly: {question}")
@@ -29,8 +30,10 @@ def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
         checker = RefChecker(judge, claims="sentences", call_policy=policy)
         guard: Guard[Any, Any] = Guard(chain, checker, on_fail="block")
     else:
-        checker = RefChecker(judge, call_policy=policy)
-        guard = Guard(chain, checker, streaming=setting)  # type: ignore[arg-type]
+        small = setting.startswith("small")
+        checker = RefChecker("small") if small else RefChecker(judge, call_policy=policy)
+        streaming: Any = "sentence" if setting.endswith("sentence") else "buffer"
+        guard = Guard(chain, checker, streaming=streaming)
 
     def given(question: str, contexts: list[str]) -> dict[str, Any]:
         return {"question": question, "context": contexts}
