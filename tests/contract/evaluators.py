@@ -202,6 +202,17 @@ def _is_consistent(low: float, number: int, found: Evaluation) -> bool:
     )
 
 
+def _is_consistent_by_the_small_judge(number: int, found: Evaluation) -> bool:
+    """Return whether the score is high if something is true: the judge is never quite sure."""
+    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    return (
+        found.score is not None
+        and math.isclose(found.score, share, rel_tol=0, abs_tol=0.45)
+        and found.passed is (share > 0)
+        and found.details["unread"] == 0
+    )
+
+
 def _citation_support() -> Runnable[Any, Any]:
     checker = RefChecker(ScriptedModel(script=facts.judge), checker="joint", claims="sentences")
     return CitationSupport(checker)
@@ -251,6 +262,15 @@ EVALUATORS = [
         _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
         give=facts.with_samples,
         good=partial(_is_consistent, 0.0),
+    ),
+    replace(
+        _evaluator(
+            "self-check, by the small judge, samples given",
+            partial(SelfCheck, method="nli", nli="small", threshold=0.4),
+        ),
+        give=facts.with_samples,
+        good=_is_consistent_by_the_small_judge,
+        asks=False,
     ),
     replace(
         _evaluator("self-check, by embedding, samples drawn", partial(_self_check, "embedding")),

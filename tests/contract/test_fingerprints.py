@@ -73,7 +73,7 @@ def _changed(made: Any, what: str) -> Evaluator | None:
     }[what]
     if isinstance(made, FEWL):  # A store of neighbours is bound to its model and prompts.
         update["neighbors"] = _Beginning()
-    if isinstance(made, SelfCheck) and made.method == "prompt" and what == "similarity":
+    if isinstance(made, SelfCheck) and made.method != "embedding" and what == "similarity":
         return None
     return made.model_copy(update=update)
 

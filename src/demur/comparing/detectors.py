@@ -155,8 +155,8 @@ def _floor(measure: Any, what: str, needs: Needs = _nothing) -> Detector:
     return Detector(f"floor-{measure}", f"no detector: {what}", 0, make, needs, asks=False)
 
 
-def _self_check(method: Any, what: str, calls: int | None = 5) -> Detector:
-    make = partial(SharedSelfCheck, method=method)
+def _self_check(method: Any, what: str, calls: int | None = 5, **options: Any) -> Detector:
+    make = partial(SharedSelfCheck, method=method, **options)
     return Detector(f"selfcheck-{method}", f"SelfCheck: {what}", calls, make, _samples)
 
 
@@ -223,7 +223,7 @@ _EVERY = (
     _self_check("embedding", "by embeddings of five samples"),
     _self_check("ngram", "by n-grams of five samples"),
     _self_check("bertscore", "by BERTScore with five samples"),
-    _self_check("nli", "by NLI with five samples"),
+    _self_check("nli", "by demur's small judge with five samples", nli=SMALL),
     _self_check("prompt", "by asking about each sentence and sample", None),
     Detector("lm-vs-lm", "LMvsLM: an examiner questions the model", None, LMvsLM),
 )

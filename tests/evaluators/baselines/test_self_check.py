@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -19,6 +20,7 @@ from demur._text import sentences
 from demur.evaluators import SelfCheck
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.consistency import NGrams
+from demur.local import SmallJudge
 from demur.schema import ClaimLabel
 from demur.similarity import Pair, load_nli
 from support.fakes import ScriptedModel, isolated
@@ -91,6 +93,52 @@ def test_nli_counts_contradiction_against_entailment(tmp_path: Path) -> None:
     assert found.error is None
 
 
+class Judging:
+    """Stand for the small judge: it knows SAMPLES, and cannot read a sentence with a sign."""
+
+    def __call__(
+        self, judge: SmallJudge, pairs: Sequence[tuple[str, str]]
+    ) -> list[dict[ClaimLabel, float] | str]:
+        return ["unreadable" if "☃" in text else self.of(sample) for sample, text in pairs]
+
+    def of(self, sample: str) -> dict[ClaimLabel, float]:
+        against = 0.3 if sample == SAMPLES[0] else 0.0
+        return {
+            ClaimLabel.ENTAILMENT: 0.6,
+            ClaimLabel.NEUTRAL: 0.4 - against,
+            ClaimLabel.CONTRADICTION: against,
+        }
+
+
+def test_nli_may_be_by_the_small_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    judging = Judging()
+    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: judging(judge, pairs))
+    checker = SelfCheck(method="nli", nli="small")
+    found = checker.invoke(SAMPLE)
+    assert [one["values"] for one in found.details["sentences"]] == [
+        pytest.approx([1 / 3, 0]),
+        pytest.approx([1 / 3, 0]),
+    ]
+    assert found.score == pytest.approx(1 - 1 / 6)
+    assert found.usage.calls == 0
+    assert checker.fingerprints["similarity"] == SmallJudge().fingerprint
+    assert pickle.loads(pickle.dumps(checker)).fingerprints == checker.fingerprints
+    unread = checker.invoke({"answer": "It is ☃.", "metadata": {"samples": SAMPLES}})
+    assert unread.error == "no comparison of this sentence with a sample can be read: 'It is ☃.'"
+    assert unread.details["unread"] == 2
+
+
+def test_the_small_judge_itself_tells_a_contradiction_from_what_samples_say() -> None:
+    samples = ["Oslo is the capital of Norway.", "The capital of Norway is Oslo."]
+    checker = SelfCheck(method="nli", nli="small")
+    right, wrong = (
+        checker.invoke({"answer": answer, "metadata": {"samples": samples}}).score or 0
+        for answer in ("Oslo is the capital of Norway.", "Bergen is the capital of Norway.")
+    )
+    assert right > 0.9
+    assert wrong < 0.5
+
+
 def supporting(replies: dict[tuple[str, str], str]) -> ScriptedModel:
     """Return a model with these replies for a sentence and a sample; to all others it says yes."""
 
@@ -139,7 +187,7 @@ def test_an_argument_in_the_answer_is_no_reply() -> None:
     found = SelfCheck(model, method="prompt").invoke(
         {"answer": argued, "metadata": {"samples": SAMPLES}}
     )
-    assert "cannot be read" in (found.error or "")
+    assert "can be read" in (found.error or "")
 
 
 def test_ngram_is_the_mean_over_words_of_a_model_of_samples_and_answer() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, product
@@ -14,9 +14,11 @@ from pydantic import JsonValue
 from demur._text import sentences
 from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
 from demur.evaluators.baselines.parsing import parse_yes_no
+from demur.local import SmallJudge
 from demur.prompting import Prompt
 from demur.runtime import ChatCall, LocalCall, Steps, ask, ask_all, bounded
-from demur.similarity import NLI, Similarity
+from demur.schema import ClaimLabel
+from demur.similarity import NLI, Pair, Similarity
 
 _WORD_TOKENS = 16
 
@@ -55,12 +57,18 @@ def by_similarity(
     return _rows(table)
 
 
-def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
-    """Measure each sentence by the probability that a sample contradicts it."""
+def by_nli(
+    nli: NLI | SmallJudge, texts: Sequence[str], samples: Sequence[str]
+) -> Steps[list[Inconsistency]]:
+    """Measure each sentence by the probability that a sample contradicts it.
+
+    A text in place of the probabilities says that the small judge cannot read the sentence.
+    """
     pairs = [(sample, text) for text, sample in product(texts, samples)]
-    call = LocalCall(partial(nli.predict, pairs), "nli")
+    predict: Callable[[Sequence[Pair]], Sequence[Mapping[ClaimLabel, float] | str]] = nli.predict
+    call = LocalCall(partial(predict, pairs), "nli")
     predicted = yield from ask(call, "the NLI model failed")
-    values = iter([contradiction(probabilities) for probabilities in predicted])
+    values = iter([None if isinstance(one, str) else contradiction(one) for one in predicted])
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 

@@ -33,6 +33,7 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
+from demur.local import SMALL, SmallJudge
 from demur.prompting import without_delimiters
 from demur.runtime import CallPolicy, ChatCall, Steps, ask_all, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Usage
@@ -61,9 +62,10 @@ class SelfCheck(Evaluator):
     `failure` is "other" for the latter.
 
     `details["sentences"]` has `start`, `end`, `text`, `inconsistency` and `values` for each
-    sentence. `values` has one number for each sample, or None if a reply cannot be read; by n-grams
-    it is empty, and `worst` has the value of the least expected word. `details["samples"]` has the
-    samples, and `details["unread"]` the number of missing values.
+    sentence. `values` has one number for each sample, or None if a reply cannot be read, or if the
+    small judge cannot read the sentence. By n-grams it is empty, and `worst` has the value of the
+    least expected word. `details["samples"]` has the samples, and `details["unread"]` the number of
+    missing values.
 
     The evaluation is undetermined if the answer is empty, there are neither samples nor a question
     and a model, a sample could not be obtained, or no value of a sentence can be read.
@@ -85,7 +87,8 @@ class SelfCheck(Evaluator):
             None: nothing is decided.
         encoder: With "bertscore", the name or the folder of a transformers encoder.
         layer: With "bertscore", the layer of the encoder (see `load_bertscore`).
-        nli: With "nli", the name or the folder of a three-way cross-encoder, or an `NLI`.
+        nli: With "nli", the name or the folder of a three-way cross-encoder, or an `NLI`; or
+            "small", the small judge of `demur-judge`, which needs neither torch nor a download.
         similarity: With "embedding", any similarity that `resolve_similarity` takes.
         n: With "ngram", the number of words in an n-gram, at least 1.
         prompts: Prompts to use in place of demur's.
@@ -114,7 +117,7 @@ class SelfCheck(Evaluator):
 
     _chat: BaseChatModel | None = PrivateAttr()
     _compare: Compare = PrivateAttr()
-    _by: Similarity | NLI | None = PrivateAttr(default=None)
+    _by: Similarity | NLI | SmallJudge | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -165,7 +168,8 @@ class SelfCheck(Evaluator):
         if self.method == "ngram":
             return partial(by_ngrams, self.n)
         if self.method == "nli":
-            self._by = nli = self.nli if isinstance(self.nli, NLI) else load_nli(self.nli)
+            nli = self.nli if isinstance(self.nli, NLI) else _load_nli(self.nli)
+            self._by = nli
             return partial(by_nli, nli)
         if self.method in ("bertscore", "embedding"):
             self._by = alike = (
@@ -253,7 +257,7 @@ class SelfCheck(Evaluator):
         known = [value for value in inconsistencies if value is not None]
         if len(known) < len(texts):
             unread = texts[inconsistencies.index(None)]
-            error = f"each reply about this sentence failed or cannot be read: {unread!r:.200}"
+            error = f"no comparison of this sentence with a sample can be read: {unread!r:.200}"
             raise UndeterminedError(error, details=details)
         inconsistency = fmean(known)
         score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency
@@ -272,3 +276,7 @@ class SelfCheck(Evaluator):
             ),
             details={**details, "inconsistency": inconsistency},
         )
+
+
+def _load_nli(name: str) -> NLI | SmallJudge:
+    return SmallJudge() if name == SMALL else load_nli(name)
