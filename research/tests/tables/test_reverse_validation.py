@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
 from benches import benched
+from demur import ClaimLabel
+from demur.local import SmallJudge
 from demur_research import bench as seam
 from demur_research.bench import Result, Row
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import TABLES
+from demur_research.tables.reverse_validation import judges
 from demur_research.tables.reverse_validation.judged import by_halves
 from publishers import as_lines, biographies, published, say, scored_biographies
 from support.fakes import ScriptedModel
@@ -285,3 +289,88 @@ def test_what_the_recorded_replies_to_wikibio_give_is_near_the_paper(path: Path)
         assert figure.value == pytest.approx(share, abs=0.05)
         assert (figure.low or 0) <= float(figure.paper) <= (figure.high or 0)
         assert (lowest and lowest.value) == (least and pytest.approx(least))
+
+
+# -- a judge as matcher ----------------------------------------------------------------------------
+
+
+class Matching:
+    """Stand for the small judge: a text entails another that shares a word with a capital."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
+        self.asked += pairs
+        return [self._said(*pair) for pair in pairs]
+
+    def _said(self, reference: str, claim: str) -> dict[ClaimLabel, float]:
+        names = [set(re.findall(r"(?!The|This|It)[A-ZÉ]\w+", one)) for one in (reference, claim)]
+        support = 0.9 if names[0] & names[1] else 0.01
+        return {
+            ClaimLabel.ENTAILMENT: support,
+            ClaimLabel.NEUTRAL: 1 - support,
+            ClaimLabel.CONTRADICTION: 0.0,
+        }
+
+
+@pytest.fixture
+def matching(monkeypatch: pytest.MonkeyPatch) -> Matching:
+    found = Matching()
+    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: found.predict(pairs))
+    return found
+
+
+def test_a_judge_matches_where_the_reply_lacks_the_name(
+    lists: Path, path: Path, matching: Matching
+) -> None:
+    found = made("rv-matching", {"phd": lists}, path, models="chatgpt")
+    by_name = rows(found)
+    half = by_name["all false"].items
+    assert half == 2  # every second of five passages
+    for variant in ("qg", "em"):
+        own = by_name[f"chatgpt: {variant}, exact, or small"]
+        assert (own.items, own.undetermined) == (half, 0)
+        published = by_name[f"chatgpt: {variant}, published_{variant}"]
+        assert values(published)[4] is None
+        better = (values(own)[0] or 0) - (values(published)[0] or 0)
+        assert values(own)[4] == pytest.approx(better)
+    assert [name for name, row in by_name.items() if row.floor] == FLOORS
+    # Both replies about it have the name, so no judge is asked.
+    assert not [pair for pair in matching.asked if "red fox" in pair[0].lower()]
+    assert any("2 of 5 passages. On the 3 others" in note for note in found.notes)
+    assert any("exact alone" in note for note in found.notes)
+
+
+def test_the_published_texts_are_put_into_the_forms(matching: Matching) -> None:
+    passage = LabelledRow("p", None, (Answer("text", hallucinated=False),))
+    reply = judges._Reply("m", "em", passage, "Iron", "Entity: Copper.\nPercentage: 95%")
+    assert [reply.asked(form).text for form in judges.FORMS] == [
+        "The entity is Iron.",
+        "The entity is Copper.",
+        "This is about Iron.",
+        "It is also known as Iron.",
+    ]
+    assert reply.asked("another name of it").contexts == ("It is called Copper.",)
+    assert not reply.named
+    # The percentage counts too.
+    assert [reply.rejected(same, 90) for same in (True, False)] == [False, True]
+    assert reply.rejected(same=True, least=96) is True
+
+
+# -- SelfCheck's variants --------------------------------------------------------------------------
+
+
+def test_variants_of_selfcheck_stand_side_by_side(
+    sets: dict[str, Path], path: Path, matching: Matching
+) -> None:
+    found = rows(made("rv-selfcheck", sets, path))
+    assert [*found] == [
+        *("chatgpt: selfcheck nli, small", "chatgpt: selfcheck embedding"),
+        *("chatgpt: selfcheck 1-gram", "chatgpt: selfcheck bertscore, as recorded"),
+        *("the longest", "the shortest", "all false"),
+    ]
+    # The scores 0.0 to 0.4 rise with the passage's place. The 2nd, 4th and 5th are wrong.
+    assert values(found["chatgpt: selfcheck bertscore, as recorded"])[0] == pytest.approx(5 / 6)
+    assert values(found["all false"]) == [0.5, 75, 60, 100]
+    assert {pair[0] for pair in matching.asked} >= {"Something else is said."}

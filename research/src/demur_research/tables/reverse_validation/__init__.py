@@ -6,9 +6,12 @@ tables ask a model now.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from demur_research.bench import NotRun, Table
 from demur_research.replay import PERCENTAGE
-from demur_research.tables.reverse_validation import live, recorded
+from demur_research.tables.judges import JUDGE_OPTION
+from demur_research.tables.reverse_validation import judges, live, recorded, sampled
 from demur_research.tables.reverse_validation.judged import PHD, WIKIBIO
 
 _SOURCE = "Reverse Validation"
@@ -24,6 +27,12 @@ _OF_PHD = {
 }
 _METHODS = {"methods": f"the methods, with commas between [default: {','.join(live.METHODS)}]"}
 _LIVE = {**_METHODS, "percentage": f"{_LEAST} [default: {live.PERCENTAGE:g}]"}
+
+
+def _models(default: Sequence[str]) -> str:
+    every = ", ".join(judges.MODELS)
+    return f"some of {every}, with commas between [default: {','.join(default)}]"
+
 
 TABLES = (
     Table(
@@ -74,6 +83,22 @@ TABLES = (
         (PHD,),
         live.detected,
         options=_LIVE,
+    ),
+    Table(
+        "rv-matching",
+        "demur",
+        "Whether a judge of demur's own tells that a recorded reply names the entity.",
+        (PHD,),
+        judges.matched,
+        options={**_RECORDS, "judge": JUDGE_OPTION, "models": _models(judges.MODELS)},
+    ),
+    Table(
+        "rv-selfcheck",
+        "demur",
+        "How well SelfCheck's variants find wrong passages of PHD, from the recorded samples.",
+        (PHD,),
+        sampled.compared,
+        options={"records": _RECORDS["records"], "models": _models(sampled.MODELS[:1])},
     ),
 )
 

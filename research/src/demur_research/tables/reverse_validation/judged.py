@@ -184,15 +184,15 @@ def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: Sequence[st
     figures = (
         replace(figure, paper=told.strip("-")) for figure, told in zip(found, paper, strict=True)
     )
-    over = [
-        None if other is None or one.floor else _over(decided, other, seed)
+    beside = [
+        None if other is None or one.floor else over(decided, other, seed)
         for other in ({row.key: True for row in rows}, one.published)
     ]
     undetermined = one.undetermined(rows)
-    return Row(one.name, (*figures, *over), len(decided), undetermined, one.spent, one.floor)
+    return Row(one.name, (*figures, *beside), len(decided), undetermined, one.spent, one.floor)
 
 
-def _over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: int) -> Figure:
+def over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: int) -> Figure:
     """Return by how much the F1 exceeds another's on the passages that both decide on."""
     both = [
         (wrong(row), no, bool(than))

@@ -98,7 +98,7 @@ def labels(bench: Bench) -> Result:
 
 
 def _detected(bench: Bench, model: str, paper: Mapping[str, str], source: str) -> Result:
-    rows, records = passages(bench), _records(bench, PHD, model)
+    rows, records = passages(bench), records_of(bench, PHD, model)
     judged = [
         *floors(rows),
         Judged(LMVSLM, lmvslm(records.by_key)),
@@ -128,7 +128,7 @@ llama_2 = partial(
 
 def wikibio(bench: Bench) -> Result:
     """Return Table 4: how much of WikiBio is rejected, where every passage is wrong."""
-    rows, records = passages(bench, WIKIBIO), _records(bench, WIKIBIO, CHATGPT)
+    rows, records = passages(bench, WIKIBIO), records_of(bench, WIKIBIO, CHATGPT)
     judged = [
         Judged(ALL_FALSE, {row.key: True for row in rows}, floor=True),
         Judged(LMVSLM, lmvslm(records.by_key)),
@@ -176,20 +176,25 @@ def _selfchecks(bench: Bench, rows: Sequence[LabelledRow], records: Records) -> 
     least = _lowest_of_wikibio(bench) if scores else 0.0
     yield Judged(_OF_WIKIBIO, {key: score >= least for key, score in scores.items()})
     yield by_halves("selfcheck bertscore", rows, scores)
-    samples = {
-        row.key: Sample(answer=row.answers[0].text, metadata={"samples": [*said.samples]})
-        for row in rows
-        if (said := records.by_key.get(row.key)) and said.samples
-    }
+    samples = with_samples(rows, records)
     sampled = [row for row in rows if row.key in samples]
     for name, check in selfchecks(bench, model=False).items():
         done = bench.judged(name, check, [samples[row.key] for row in sampled])
         yield by_halves(name, rows, inconsistencies(sampled, done))
 
 
+def with_samples(rows: Sequence[LabelledRow], records: Records) -> dict[str, Sample]:
+    """Return each passage that has recorded samples as SelfCheck reads it, by its key."""
+    return {
+        row.key: Sample(answer=row.answers[0].text, metadata={"samples": [*said.samples]})
+        for row in rows
+        if (said := records.by_key.get(row.key)) and said.samples
+    }
+
+
 def _lowest_of_wikibio(bench: Bench) -> float:
     """Return the paper's threshold (section 5): passages with this score or more are rejected."""
-    scores = selfcheck(_records(bench, WIKIBIO, CHATGPT, "wikibio-records").by_key)
+    scores = selfcheck(records_of(bench, WIKIBIO, CHATGPT, "wikibio-records").by_key)
     if not scores:
         raise ValueError(
             "the records of WikiBio hold no scores by BERTScore to choose a threshold from: name "
@@ -198,7 +203,7 @@ def _lowest_of_wikibio(bench: Bench) -> float:
     return min(scores.values())
 
 
-def _records(bench: Bench, name: str, model: str, option: str = "records") -> Records:
+def records_of(bench: Bench, name: str, model: str, option: str = "records") -> Records:
     """Return the records of a set, from the option's path or else from beside the set's files."""
     lists = {PHD: PHD_LISTS, WIKIBIO: WIKIBIO_LISTS}[name]
     given = bench.options.get(option)
