@@ -54,9 +54,7 @@ def claims(draw: Any) -> Claim:
         ),
         missing_strings=tuple(
             MissingString(string=string, nearest=nearest)
-            for string, nearest in draw(
-                st.lists(st.tuples(TEXTS, st.none() | TEXTS), max_size=2)
-            )
+            for string, nearest in draw(st.lists(st.tuples(TEXTS, st.none() | TEXTS), max_size=2))
         ),
     )
 

@@ -35,6 +35,9 @@ SAME = [
     ["1.25 million", "1,250,000", "1,25 Mio.", "125万"],
     ["14:30", "2:30 pm", "14 h 30", "14h30", "14点30分", "14 Uhr 30"],
     ["１２.３４", "12.34", "12,34"],
+    ["1.5 kg", "1,500 g", "1500 Gramm"],
+    ["250 Ko", "250 kB", "0.25 megabytes"],
+    ["90 minutes", "1.5 Stunden", "1,5 h"],
 ]
 
 
@@ -98,7 +101,9 @@ def test_what_is_left_to_the_judge_is_not_sought(claim: str) -> None:
         ("Send X-Harbour-Key.", "Send X-Harbor-Key.", ["X-Harbour-Key"]),
         ("CVE-2024-3095 is it.", "CVE-2024-3094 is it.", ["CVE-2024-3095"]),
         ("Pay 31.20 or 1,200.", "Pay 32.10 or 12,000.", ["31.20", "1,200"]),
-        ("It is 1.5 km or 150 m.", "It is 15 km or 1,500 m.", ["150"]),
+        ("It is 1.5 km or 120 m.", "It is 15 km or 1,200 m.", ["1.5", "120"]),
+        ("Take 500 g, or 75 ml.", "Take 500 mg, or 7.5 ml.", ["500", "75"]),
+        ("It is 83 % or $45.", "It is 85 % or $54.", ["83", "45"]),
         ("At 14:30, they say.", "At 14:40, they say.", ["14:30"]),
         ("Call 555-0412.", "Call 555-0142.", ["555-0412"]),
         ("注文番号はORD-48231-Bです。", "注文番号はORD-48213-Bです。", ["ORD-48231-B"]),

@@ -170,9 +170,12 @@ def test_what_is_stated_is_let_through_only_when_checked_and_what_states_nothing
 def test_a_whole_list_that_the_judge_believes_passes() -> None:
     judged = _judged(WHOLE)
     assert _misplaced(judged) == []
-    stating = [each for each in judged if each.one.states]
-    wrong = [each.one.id for each in stating if each.found.passed is not True]
-    assert len(wrong) <= len(stating) // 20, wrong
+    right = [each for each in judged if each.one.supported]
+    wrong = [each.one.id for each in right if each.found.passed is not True]
+    assert len(wrong) <= len(right) // 20, wrong
+    # Of the others, only those fail that have a string that stands nowhere.
+    failed = [each.found for each in judged if each.found.passed is False]
+    assert all(any(claim.missing_strings for claim in found.claims) for found in failed)
 
 
 # --- Without an extractor ------------------------------------------------------------------------
@@ -246,5 +249,6 @@ def test_a_guard_lets_nothing_unchecked_out(how: str, guarded: Guarded) -> None:
 @pytest.mark.parametrize("guarded", GUARDED)
 def test_a_guard_lets_out_what_the_judge_believes(guarded: Guarded) -> None:
     extractor = Extractor(WHOLE)
-    held = [one.id for one in SOME if guarded(extractor, one) != one.answer]
-    assert len(held) <= len(SOME) // 10, held
+    right = [one for one in SOME if one.supported]
+    held = [one.id for one in right if guarded(extractor, one) != one.answer]
+    assert len(held) <= len(right) // 10, held

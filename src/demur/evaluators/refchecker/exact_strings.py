@@ -100,7 +100,7 @@ _TOKEN = re.compile(
 )
 _CODE = re.compile(r"_|@|\bX-|://|[^\W\d_]{2}\.[^\W\d_]{2}|/.*/|\b[a-z]{2,}[A-Z]")
 _CLOCK = re.compile(
-    r"(?<!\d)(?<!\d[:.,])(\d{1,2})(?::| ?h ?| Uhr | ?[点點时時] ?)([0-5]\d)(?![\d:])"
+    r"(?<!\d)(?<!\d[:.])(\d{1,2})(?::| ?h ?| Uhr | ?[点點时時] ?)([0-5]\d)(?![\d:])"
 )
 _NUMBER = re.compile(r"\d{1,3}(?:[., ']\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
 _DAY_AND_MONTH = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])\.(?!\d)")
@@ -159,12 +159,18 @@ def _pattern(said: str) -> re.Pattern[str]:
 
 
 def _groups(tokens: Sequence[re.Match[str]], at: int) -> Iterator[Sequence[re.Match[str]]]:
-    """Yield the runs of neighbouring tokens that a token is in."""
+    """Yield the runs of neighbouring groups of digits and capitals that a token is in."""
     for first in range(max(0, at - _MOST_GROUPS + 1), at + 1):
         for end in range(max(at + 1, first + 2), min(len(tokens), first + _MOST_GROUPS) + 1):
             run = tokens[first:end]
-            if all(after.start() - before.end() <= 1 for before, after in pairwise(run)):
+            together = all(after.start() - before.end() <= 1 for before, after in pairwise(run))
+            if together and all(map(_is_group, run)):
                 yield run
+
+
+def _is_group(token: re.Match[str]) -> bool:
+    said = token.group()
+    return said.isupper() or (not said.islower() and any(map(str.isdigit, said)))
 
 
 def _stand(claim: str, run: Sequence[re.Match[str]], texts: Sequence[str]) -> bool:
@@ -204,36 +210,90 @@ _MEASURED = re.compile(r" ?(?:[%‰°€$£¥元円]|per ?cent|prozent|pour cent
 _NEXT = re.compile(r"[ -]?([千万萬億亿]|[^\W\d_]+)")
 
 
+_SYMBOLS = {
+    "m": {"mm": 1e-3, "cm": 1e-2, "m": 1, "km": 1e3},
+    "g": {"µg": 1e-6, "mg": 1e-3, "g": 1, "kg": 1e3},
+    "l": {"ml": 1e-3, "mL": 1e-3, "cl": 1e-2, "l": 1, "L": 1},
+    "B": {"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+    | {"ko": 1e3, "Ko": 1e3, "Mo": 1e6, "Go": 1e9, "To": 1e12},
+    "s": {"ms": 1e-3, "s": 1, "min": 60, "h": 3600},
+    "W": {"W": 1, "kW": 1e3, "MW": 1e6},
+    "Hz": {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+}
+_UNITS = {name: (of, factor) for of, names in _SYMBOLS.items() for name, factor in names.items()}
+"""The dimension of each unit, and its factor."""
+_PREFIXES = {"mi": 1e-3, "ce": 1e-2, "ze": 1e-2, "ki": 1e3, "me": 1e6, "gi": 1e9}
+_BASES = (
+    dict.fromkeys(("met",), ("m", 1.0))
+    | dict.fromkeys(("gra",), ("g", 1.0))
+    | dict.fromkeys(("lit",), ("l", 1.0))
+    | dict.fromkeys(("byt", "oct"), ("B", 1.0))
+    | dict.fromkeys(("sec", "sek", "seg"), ("s", 1.0))
+    | dict.fromkeys(("min",), ("s", 60.0))
+    | dict.fromkeys(("hou", "stu", "heu", "hor"), ("s", 3600.0))
+)
+_UNIT_WORD = re.compile(
+    r"(milli|mili|centi|zenti|kilo|mega|giga)?(?=met(?:er|re|ro)|gram|lit(?:er|re|ro)|byte|octet"
+    r"|second|sekunde|segundo|minut|hour|stunde|heure|hora)(...)"
+)
+_UNIT = re.compile(r"[ -]?([A-Za-zµ\u00c0-\u04ff]+)(?![/²³])")
+
+
 class _Reading(NamedTuple):
     """Hold a way to read a number."""
 
     value: float
     slack: float
     """By how much what it was rounded from may differ."""
+    unit: tuple[str, float] | None
+    """The dimension and the factor of the unit behind it, if that is known."""
+
+    def may_be(self, known: _Reading) -> bool:
+        """Return whether this is a number of a text, perhaps rounded or in another unit."""
+        same = abs(known.value - self.value) <= self.slack
+        if self.unit is None or known.unit is None or self.unit[0] != known.unit[0]:
+            return same
+        factor = self.unit[1]
+        return abs(known.value * known.unit[1] - self.value * factor) <= self.slack * factor
 
 
 def _has_number(claim: str, start: int, end: int, texts: Sequence[str]) -> bool:
-    """Return whether a number is not sought, or is a number of a text, perhaps rounded.
+    """Return whether a number is not sought, or is a number of a text.
 
     Small whole numbers are not sought, since many are worked out: a count, an age.
     """
     said = claim[start:end]
-    digits = [sign for sign in said if sign.isdigit()]
-    few = said.isdigit() and len(said) < _LEAST_DIGITS and not _is_measured(claim, start, end)
-    if few or _YEAR.fullmatch(said):
-        return True
     readings = [*_readings(said, claim, end)]
-    if any(abs(value - read.value) <= read.slack for read in readings for value in _values(texts)):
+    few = said.isdigit() and len(said) < _LEAST_DIGITS
+    if _YEAR.fullmatch(said) or (few and not _is_measured(claim, start, end)):
         return True
-    in_words = digits[-1] == "0" and any(map(_IN_WORDS.search, texts))
+    if any(one.may_be(known) for one in readings for text in texts for known in _numbers(text)):
+        return True
+    in_words = said[-1] == "0" and any(map(_IN_WORDS.search, texts))
     # A long number may be an identifier, which the texts write in groups.
-    return in_words or (said.isdigit() and _stands(said, texts))
+    return in_words or (said.isdigit() and len(said) > 4 and _stands(said, texts))
 
 
 def _is_measured(claim: str, start: int, end: int) -> bool:
-    """Return whether a number is a share, an amount of money, or in degrees."""
-    before = claim[:start].rstrip()[-1:]
-    return bool(_MEASURED.match(claim, end)) or (before != "" and before in "€$£¥")
+    """Return whether a number is a share, an amount of money, or has the symbol of a unit."""
+    before, behind = claim[:start].rstrip()[-1:], _UNIT.match(claim, end)
+    return (
+        (before != "" and before in "€$£¥")
+        or bool(_MEASURED.match(claim, end))
+        or (behind is not None and behind[1] in _UNITS)
+    )
+
+
+def _unit(text: str, end: int) -> tuple[str, float] | None:
+    named = _UNIT.match(text, end)
+    if named is None or named[1] in _UNITS:
+        return None if named is None else _UNITS[named[1]]
+    plain = unicodedata.normalize("NFKD", named[1].lower()).encode("ascii", "ignore").decode()
+    word = _UNIT_WORD.match(plain)
+    if word is None:
+        return None
+    of, factor = _BASES[word[2]]
+    return of, factor * _PREFIXES.get((word[1] or "")[:2], 1.0)
 
 
 def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
@@ -247,24 +307,21 @@ def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
         forms = [f"{''.join(filter(str.isdigit, whole))}.{decimals}"]
     following = _NEXT.match(text, end)
     factor = _LARGE.get(following[1].lower(), 1.0) if following else 1.0
+    unit = _unit(text, end)
     for form in forms:
         whole, _, decimals = form.partition(".")
         zeros = len(form) - len(form.rstrip("0")) if form.isdigit() else 0
-        slack = 10.0**zeros if zeros else 0.501 * 10.0 ** -len(decimals)
-        yield _Reading(float(form), slack)
+        # The zeros at the end of a whole number may be of a rounding, or of "more than".
+        slack = min(10.0**zeros, 0.1 * float(form)) if zeros else 0.501 * 10.0 ** -len(decimals)
+        yield _Reading(float(form), slack, unit)
         if factor > 1:
-            yield _Reading(float(form) * factor, slack * factor)
-
-
-def _values(texts: Sequence[str]) -> Iterator[float]:
-    for text in texts:
-        yield from _of_text(text)
+            yield _Reading(float(form) * factor, slack * factor, None)
 
 
 @lru_cache(maxsize=256)
-def _of_text(text: str) -> frozenset[float]:
+def _numbers(text: str) -> frozenset[_Reading]:
     return frozenset(
-        reading.value
+        reading._replace(slack=0.0)
         for number in _IN_TEXT.finditer(text)
         for reading in _readings(number.group(), text, number.end())
     )
