@@ -85,7 +85,7 @@ class _InTurns:
 
 
 def _load(tokenizer_file: Path, weights: Path, threads: int) -> tuple[Any, Any]:
-    """Load both; 0 threads stand for as many as there are cores."""
+    """Load both; 0 threads stand for one on each core, also on cores that `taskset` forbids."""
     import onnxruntime
     import tokenizers
 
