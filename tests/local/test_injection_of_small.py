@@ -46,7 +46,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
             shown.append(inputs["input_ids"][0].tolist())
             return [np.zeros((1, 3))]
 
-    monkeypatch.setattr(judges, "loaded", lambda *files: (loaded(*files)[0], Session()))
+    tokenizer, _ = loaded(*(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER)))
+    monkeypatch.setattr(judges, "loaded", lambda *files, **options: (tokenizer, Session()))
     return shown
 
 

@@ -50,7 +50,7 @@ def checker(llm: ScriptedLLM) -> RefCheckerEvaluator:
 
 @pytest.mark.smoke
 async def test_the_small_judge_needs_no_llm() -> None:
-    checker = RefCheckerEvaluator("small", supported_from=0.2)
+    checker = RefCheckerEvaluator("small", supported_from=0.5)
     for number, passing in ((2, True), (3, False)):
         contexts = [facts.description(number).page_content]
         given = (facts.question(number), facts.answer(number), contexts)

@@ -92,5 +92,5 @@ def test_the_small_judge_and_the_local_one_can_be_measured(tmp_path: Path) -> No
     assert values(found, "claims=auto")[2:4] == [100, 0]
     small = made(unchecked.SILENT, tmp_path / "s", None, limit=24)
     assert row_of(small, "claims=auto").spent is None
-    with pytest.raises(ValueError, match="judge: expected one of small, local, model, got 'small,local'"):
+    with pytest.raises(ValueError, match="expected one of small, local, model, got 'small,local'"):
         made(unchecked.SILENT, tmp_path / "t", model, options={"judge": "small,local"})

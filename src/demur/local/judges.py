@@ -7,6 +7,7 @@ probability of each label. It needs no language model, no server and no network.
 from __future__ import annotations
 
 import logging
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -126,8 +127,11 @@ class SmallJudge:
 
     @property
     def fingerprint(self) -> str:
-        """Return the sha256 of the weights."""
-        return find_judge(ENCODER).sha256
+        """Return what identifies the probabilities: the sha256 of the weights, and the fit."""
+        import demur_judge
+
+        fit = f"{demur_judge.TEMPERATURE}, {demur_judge.SHIFT}"
+        return f"{find_judge(ENCODER).sha256}, {fit}"
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[Probabilities | str]:
         """Return the probability of each label for each (reference, claim), in order.
@@ -211,7 +215,24 @@ def _run(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Probab
         },
     )
     weights = np.exp(logits[0] - logits[0].max()).astype(float)
-    return dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True))
+    return _calibrated(dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True)))
+
+
+def _calibrated(shares: Probabilities) -> Probabilities:
+    """Return the probabilities with the log-odds of Entailment cooled and shifted.
+
+    The other labels keep their ratio.
+    """
+    import demur_judge
+
+    others = 1 - shares[ClaimLabel.ENTAILMENT]
+    if not 0 < others < 1:
+        return shares
+    odds = math.log(shares[ClaimLabel.ENTAILMENT] / others)
+    odds = odds / demur_judge.TEMPERATURE + demur_judge.SHIFT
+    supported = 1 / (1 + math.exp(-odds))
+    scaled = {label: share * (1 - supported) / others for label, share in shares.items()}
+    return {**scaled, ClaimLabel.ENTAILMENT: supported}
 
 
 def _unread(claim: str, encoding: _Tokens, reference: str) -> str | None:

@@ -41,11 +41,12 @@ from demur_research.tables.claims import Claimed, Judged, claims, judged, overla
 from demur_research.texts.answers import let_through
 
 JUDGES = (SMALL, "local")
-_WEIGHTS, _LIMIT_OF_MEAN = {"local": 0.8, SMALL: 0.2}, 0.35
-"""The weights and the limit of the judges' mean, as those who trained the judges chose them."""
+_WEIGHTS, _LIMIT_OF_MEAN = {"local": 0.8, SMALL: 0.2}, 0.5
+"""The weights of the judges' mean, as those who trained the judges chose them, and the limit that
+both judges have."""
 JUDGE_OPTION = f"{' or '.join(JUDGES)} [default: {SMALL}]"
 """What the option `judge` is, of tables about one judge."""
-_LIMITS = {SMALL: (0.1, 0.15, 0.2, 0.3, 0.5), "local": (0.2, 0.35, 0.5, 0.65, 0.8)}
+_LIMITS = (0.2, 0.35, 0.5, 0.65, 0.8)
 """The limits that `judges-limits` compares, beside the judge's own."""
 _DATA = "aggrefact"
 _OF_AGGREFACT = "agg_"
@@ -392,7 +393,7 @@ def _limits(bench: Bench) -> Result:
             undetermined=len(asked) - items,
             spent=mean_cost(asked),
         )
-        for named, least in limits(judge.least, _LIMITS[name]).items()
+        for named, least in limits(judge.least, _LIMITS).items()
     ]
     for named, least in (("everything passes", -math.inf), ("nothing passes", math.inf)):
         rows.append(Row(named, figures(at_limit(scored, least)), items=items, floor=True))

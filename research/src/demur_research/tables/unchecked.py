@@ -172,19 +172,19 @@ def _long_contexts(bench: Bench) -> Result:
         answers += random.Random(1).sample(of_kind, len(of_kind))[: bench.limit]
     others = padding(bench.number("length", 50_000))
 
-    def row(name: str, around: Sequence[str], **options: int) -> Row:
+    def row(name: str, around: Sequence[str], most: int | None = None) -> Row:
         placed = [
             sample
             for supported in (False, True)
             for sample in _amid([one for one in answers if one.supported is supported], around)
         ]
-        judged = bench.judged(name, RefChecker(judge, **options), placed)
+        judged = bench.judged(name, RefChecker(judge, max_windows=most), placed)
         return _recall(name, [*zip(answers, judged, strict=True)])
 
     amid = f"amid {sum(map(len, others)):,} characters"
     rows = [row("their own", [])]
     for most in bench.names("windows", _WINDOWS, _WINDOWS):
-        rows.append(row(f"{amid}, max_windows={most}", others, max_windows=int(most)))
+        rows.append(row(f"{amid}, max_windows={most}", others, int(most)))
     for name, always in FLOORS.items():
         rows.append(_recall(name, [(one, Done(always, Spent())) for one in answers], floor=True))
     return Result(
