@@ -10,9 +10,10 @@ from demur_research.tables.fewl.halueval import HALUEVAL
 from demur_research.tables.fewl.models import MODELS
 from demur_research.tables.fewl.orders import ORDERS
 from demur_research.tables.fewl.samples import SAMPLES
+from demur_research.tables.fewl.similarities import SIMILAR
 from demur_research.tables.fewl.truthfulqa import TRUTHFULQA
 
-_OWN = ("fewl-chale-all", "fewl-orders")
+_OWN = ("fewl-chale-all", "fewl-orders", "fewl-similarities")
 
 
 def _place(table: Table) -> tuple[bool, str, bool, int]:
@@ -25,7 +26,10 @@ def _place(table: Table) -> tuple[bool, str, bool, int]:
 
 FEWL_TABLES = tuple(
     sorted(
-        (*CHALE, *TRUTHFULQA, *HALUEVAL, *MODELS, *SAMPLES, *FIGURES, *EXEMPLARS, *ORDERS),
+        (
+            *(*CHALE, *TRUTHFULQA, *HALUEVAL, *MODELS, *SAMPLES),
+            *(*FIGURES, *EXEMPLARS, *ORDERS, *SIMILAR),
+        ),
         key=_place,
     )
 )

@@ -19,13 +19,16 @@ from demur_research.datasets.rows import LabelledRow
 from demur_research.spending import Meter, Spent
 from demur_research.tables.fewl.agreement import Agreement
 from demur_research.tables.fewl.pairs import PROMPTS
+from demur_research.tables.fewl.small import SMALL_ALONE, SMALL_ASKED, small
 
 COSINE, BY_MODEL = "cosine", "agreement"
 """Names of similarities: the cosine of recorded vectors, and a model's view of whether two answers
 agree."""
 OPTIONS: Mapping[str, str] = {
-    "similarity": "cosine, rouge, bleu, hhem, hhem-1.0, the name or folder of a cross-encoder, or "
-    "agreement (the model says whether two answers agree) [default: cosine]",
+    "similarity": "cosine, rouge, bleu, hhem, hhem-1.0, the name or folder of a cross-encoder, "
+    "small (whether one answer entails the other, by demur's small judge), small-question (the "
+    "same with the question in front of both), or agreement (the model says whether two answers "
+    "agree) [default: cosine]",
     "wrong": "the number of pairs of wrong and corrected answers to ask for [default: 25, as in "
     "the papers]",
 }
@@ -173,12 +176,18 @@ class Scorer:
         self._similarities: dict[str, None] = {}
         self.similarity()
 
-    def similarity(self, name: str | None = None, model: BaseChatModel | None = None) -> Similarity:
+    def similarity(
+        self,
+        name: str | None = None,
+        model: BaseChatModel | None = None,
+        question: str = "",
+    ) -> Similarity:
         """Return the similarity of a name, or the setting's.
 
         Args:
             name: The name, as `OPTIONS` describes; None: the setting's.
             model: The model to ask if the similarity asks one; None: the bench's model.
+            question: The question whose answers are compared. "small-question" puts it in front.
 
         Raises:
             ValueError: The name is unknown.
@@ -187,6 +196,8 @@ class Scorer:
         name = self.setting.similarity if name is None else name
         if name == BY_MODEL:
             return resolve_similarity(Agreement(self.bench.model if model is None else model))
+        if name in (SMALL_ALONE, SMALL_ASKED):
+            return small(question if name == SMALL_ASKED else "")
         return self._cosine if name == COSINE else resolve_similarity(name)
 
     def scored(self, configuration: str, similarity: str | None = None) -> Scored:
@@ -199,11 +210,16 @@ class Scorer:
         meter = Meter()
         model = _metered(self.bench.model, meter)
         alike = self.similarity(similarity, model)
-        self._similarities[similarity or self.setting.similarity] = None
+        name = similarity or self.setting.similarity
+        self._similarities[name] = None
         store, asking = self.asked(configuration)
-        evaluator = self._fewl(configuration, model, alike, store)
+        of_all = self._fewl(configuration, model, alike, store)
 
         def work(question: Question, config: RunnableConfig) -> tuple[Evaluation, ...]:
+            evaluator = of_all
+            if name == SMALL_ASKED:
+                asked = self.similarity(name, model, question.text)
+                evaluator = self._fewl(configuration, model, asked, store)
             labels = {"correct": [*question.correct], "incorrect": [*question.incorrect]}
             return tuple(
                 evaluator.invoke(
