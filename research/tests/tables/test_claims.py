@@ -93,19 +93,6 @@ def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> Non
     assert [figure and figure.value for figure in found.figures] == [0.5, 50.0, 0.0, 0.0]
 
 
-def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) -> None:
-    path, sets = tmp_path / "r.jsonl", {"fever-symmetric": MILLS}
-    options = {"sets": "fever-symmetric", "checkers": "logprobs"}
-    made(claims.CLAIMS, path, ScriptedModel(script=knows), sets, options=options)
-    found = made(claims.THRESHOLDS, path, None, sets, options={"sets": "fever-symmetric"})
-    assert values(found, "0.50") == [100.0, 0.0]
-    (shipped,) = [row.name for row in found.rows if row.name.endswith(" (what RefChecker does)")]
-    assert 0.6 < float(shipped.split()[0]) <= 0.95
-    assert values(found, shipped) == pytest.approx([1100 / 12, 0.0])
-    assert values(found, "everything passes") == [50.0, 100.0]
-    assert values(found, "nothing passes") == [50.0, 0.0]
-
-
 def test_as_many_claims_of_each_kind_are_chosen_and_a_small_choice_is_part_of_a_larger() -> None:
     every = claims.claims([row(at, at % 4 == 0) for at in range(100)])
     chosen = claims.choose(every, 20, seed=1)

@@ -21,9 +21,7 @@ from demur_research.tables.checkers import (
     CHECKERS,
     FLOORS,
     WHOLE,
-    GivenClaims,
     checker,
-    limits,
     sample,
     score,
 )
@@ -218,62 +216,4 @@ CLAIMS = Table(
 )
 
 
-# --- From which probability on a claim is supported -----------------------------------------------
-
-_LEAST = (0.5, 0.75, 0.9, 0.95)
-
-
-def _thresholds(bench: Bench) -> Result:
-    shipped = GivenClaims(model=bench.model, checker="logprobs").least
-    names = bench.names("sets", SETS, SETS[:3])
-    asked: list[Done[Evaluation]] = []
-    found: list[list[Judged]] = []
-    for of in names:
-        chosen = choose(claims(bench.read(of)), bench.limit or _CLAIMS, bench.seed)
-        done = _ask(bench, f"{of}, logprobs", "logprobs", chosen)
-        asked += done
-        found.append(judged(chosen, [one.value for one in done]))
-
-    def figures_of(passed: Sequence[Sequence[tuple[Claimed, bool]]]) -> tuple[Figure, ...]:
-        return tuple(each for of_set in passed for each in shares(of_set)[:2])
-
-    scored = [
-        [(one.claim, one.score) for one in of_set if one.score is not None] for of_set in found
-    ]
-    items, scores = sum(map(len, found)), sum(map(len, scored))
-    rows = [
-        Row(
-            name,
-            figures_of([[(claim, score >= least) for claim, score in of] for of in scored]),
-            items=scores,
-            undetermined=items - scores,
-            spent=mean_cost(asked),
-        )
-        for name, least in limits(shipped, _LEAST).items()
-    ]
-    for name, always in (("everything passes", True), ("nothing passes", False)):
-        passed = [[(one.claim, always) for one in of_set] for of_set in found]
-        rows.append(Row(name, figures_of(passed), items=items, floor=True))
-    heads = ("accuracy", "unsupported that pass")
-    return Result(
-        tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
-        tuple(rows),
-        (
-            f"{shipped} was chosen on other claims of the first three sets, with probabilities "
-            "that were corrected for the label that the model favours.",
-            "The calls are those that `claims` makes for the checker logprobs. The thresholds "
-            "share them, and each shows their cost.",
-        ),
-    )
-
-
-THRESHOLDS = Table(
-    "claims-thresholds",
-    "demur",
-    "How results change with the probability from which a claim counts as supported.",
-    SETS,
-    _thresholds,
-    options={"sets": _SETS_OPTION.replace("default: all", f"default: {','.join(SETS[:3])}")},
-)
-
-TABLES = (CLAIMS, THRESHOLDS)
+TABLES = (CLAIMS,)
