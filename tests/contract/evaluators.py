@@ -203,12 +203,10 @@ def _is_consistent(low: float, number: int, found: Evaluation) -> bool:
 
 
 def _is_consistent_by_the_small_judge(number: int, found: Evaluation) -> bool:
-    """Return whether the score is high if something is true: the judge is never quite sure."""
-    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    """Return whether the answer passes if something in it is true, as the judge is never sure."""
     return (
-        found.score is not None
-        and math.isclose(found.score, share, rel_tol=0, abs_tol=0.45)
-        and found.passed is (share > 0)
+        found.error is None
+        and found.passed is (facts.supported(number) > 0)
         and found.details["unread"] == 0
     )
 
@@ -266,7 +264,7 @@ EVALUATORS = [
     replace(
         _evaluator(
             "self-check, by the small judge, samples given",
-            partial(SelfCheck, method="nli", nli="small", threshold=0.4),
+            partial(SelfCheck, method="nli", nli="small", threshold=0.67),
         ),
         give=facts.with_samples,
         good=_is_consistent_by_the_small_judge,
