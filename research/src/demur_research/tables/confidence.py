@@ -146,14 +146,22 @@ def _bins(name: str, of: Sequence[tuple[Claimed, float]]) -> Iterable[Row]:
 
 
 def _measured(bench: Bench, names: Sequence[str]) -> dict[str, dict[str, list[Done[Judged]]]]:
-    """Return what each judge says, and their mean if there are both, by judge and by set."""
+    """Return what each judge says, and their mean if there are both, by judge and by set.
+
+    The scores are the judges' own probabilities, whatever strings a claim lacks.
+    """
     sets = by_set(bench.read(_DATA))
     judges = {name: Judge(bench, name) for name in names}
     found: dict[str, dict[str, list[Done[Judged]]]] = {name: {} for name in judges}
     for of in macro([*sets])[1]:
         chosen = choose(sets[of], bench.limit, bench.seed)
         for name, judge in judges.items():
-            found[name][of] = bench.each(f"{of}, {name}", chosen, judge)
+            texts = [sample(one.alone, one.contexts) for one in chosen]
+            done = bench.judged(f"{of}, {name}", judge.evaluator, texts)
+            found[name][of] = [
+                Done(Judged(claim, one.value.claims[0].support, one.value.passed), one.spent)
+                for claim, one in zip(chosen, done, strict=True)
+            ]
         if len(judges) > 1:
             both = {name: found[name][of] for name in judges}
             found.setdefault(MEAN, {})[of] = mean_of(both)
