@@ -264,7 +264,7 @@ EVALUATORS = [
     replace(
         _evaluator(
             "self-check, by the small judge, samples given",
-            partial(SelfCheck, method="nli", nli="small", threshold=0.67),
+            partial(SelfCheck, method="nli", nli="small", threshold=0.5),
         ),
         give=facts.with_samples,
         good=_is_consistent_by_the_small_judge,

@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import JsonValue
 
 from demur._text import sentences
-from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
+from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike, unsupported
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.local import SmallJudge
 from demur.prompting import Prompt
@@ -62,13 +62,16 @@ def by_nli(
 ) -> Steps[list[Inconsistency]]:
     """Measure each sentence by the probability that a sample contradicts it.
 
-    A text in place of the probabilities says that the small judge cannot read the sentence.
+    By the small judge, it is the probability that the sample does not support the sentence: the
+    judge was trained to tell that. A text in place of its probabilities says that it cannot read
+    the sentence.
     """
+    measure = unsupported if isinstance(nli, SmallJudge) else contradiction
     pairs = [(sample, text) for text, sample in product(texts, samples)]
     predict: Callable[[Sequence[Pair]], Sequence[Mapping[ClaimLabel, float] | str]] = nli.predict
     call = LocalCall(partial(predict, pairs), "nli")
     predicted = yield from ask(call, "the NLI model failed")
-    values = iter([None if isinstance(one, str) else contradiction(one) for one in predicted])
+    values = iter([None if isinstance(one, str) else measure(one) for one in predicted])
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 

@@ -39,6 +39,11 @@ def contradiction(probabilities: Mapping[ClaimLabel, float]) -> float:
     return against / both if both > 0 else 0.5
 
 
+def unsupported(probabilities: Mapping[ClaimLabel, float]) -> float:
+    """Return the probability that a sample does not support the sentence."""
+    return 1 - probabilities[ClaimLabel.ENTAILMENT]
+
+
 class NGrams:
     """Give each word a probability after the words before it, by counts of n-grams.
 

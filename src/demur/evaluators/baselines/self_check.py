@@ -76,9 +76,10 @@ class SelfCheck(Evaluator):
             samples, and `method` needs no model.
         method: How a sentence is compared with a sample. "embedding": 1 less the similarity to the
             sample's most similar sentence. "bertscore": the same by BERTScore, as in the papers.
-            "nli": the probability that the sample contradicts the sentence. "prompt": the model is
-            asked whether the sample supports the sentence, in a call for each pair. "ngram": the
-            probability of the sentence's words by an n-gram model of all samples and the answer.
+            "nli": the probability that the sample contradicts the sentence; by the small judge,
+            that the sample does not support it. "prompt": the model is asked whether the sample
+            supports the sentence, in a call for each pair. "ngram": the probability of the
+            sentence's words by an n-gram model of all samples and the answer.
         n_samples: The number of samples that are asked for if none are given, at least 1.
         temperature: The temperature at which samples are asked for, at least 0. None: the model's
             own, for models that take no temperature.
