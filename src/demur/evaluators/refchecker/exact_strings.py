@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,27 +46,32 @@ def missing_strings(claim: str, texts: Sequence[str]) -> tuple[MissingString, ..
     pm is 14:30.
 
     Everything else is left to the judge: words, years, dates, small numbers, and whether a string
-    of the texts belongs to what the claim says of it.
+    of the texts belongs to what the claim says of it. The search ends after 20 strings.
 
     Args:
         claim: The claim, in any language.
         texts: The references, and the question.
     """
-    plain, known = _plain(claim), [_plain(text) for text in texts]
-    tokens = [*_TOKEN.finditer(plain)]
-    missing = [clock.span() for clock in _CLOCK.finditer(plain) if not _has_time(clock, known)]
-    missing += [
-        token.span()
-        for at, token in enumerate(tokens)
-        if not _found(plain, token, known)
-        and not any(_stand(plain, group, known) for group in _groups(tokens, at))
-    ]
-    return tuple(
-        dict.fromkeys(
-            MissingString(string=claim[start:end], nearest=_nearest(plain[start:end], texts, known))
-            for start, end in sorted(missing)
-        )
-    )
+    missing: dict[str, None] = {}
+    for start, end in _lacking(_plain(claim), [_plain(text) for text in texts]):
+        missing[claim[start:end]] = None
+        if len(missing) == _MOST_MISSING:
+            break
+    return tuple(MissingString(string=one, nearest=_nearest(_plain(one), texts)) for one in missing)
+
+
+def _lacking(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the missing strings of a claim begin and end."""
+    for clock in _CLOCK.finditer(claim):
+        if not _has_time(clock, texts):
+            yield clock.span()
+    tokens = [*_TOKEN.finditer(claim)]
+    stands = cache(lambda said: _stands(said, texts))
+    for at, token in enumerate(tokens):
+        if not _found(claim, token, texts):
+            runs = (claim[run[0].start() : run[-1].end()] for run in _groups(tokens, at))
+            if not any(map(stands, runs)):
+                yield token.span()
 
 
 class _Signs(dict[int, str]):
@@ -91,8 +97,9 @@ def _plain(text: str) -> str:
 
 # -- What is sought --------------------------------------------------------------------------------
 
-# Digits, and letters of scripts that write a space between words.
-_SIGN = r"0-9A-Za-z\u00c0-\u04ff"
+# The letters of scripts that write a space between words.
+_LETTERS = r"A-Za-z\u00c0-\u04ff"
+_SIGN = rf"0-9{_LETTERS}"
 _TOKEN = re.compile(
     rf"\d{{1,3}}(?:[ ']\d{{3}})+(?:[.,]\d+)?(?![{_SIGN}])"
     rf"|\d{{2,4}}(?: \d{{2,4}}){{2,}}(?![{_SIGN}])"  # in groups, such as a telephone number
@@ -111,7 +118,7 @@ _LIKE_NUMBERS = re.compile(
     r"|(?:[a-z]{3,5}-)?\d{4}s?"  # mid-1990s
 )
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
-_LEAST_DIGITS, _LONGEST = 3, 200
+_LEAST_DIGITS, _LONGEST, _MOST_MISSING = 3, 200, 20
 
 
 def _found(claim: str, token: re.Match[str], texts: Sequence[str]) -> bool:
@@ -138,6 +145,7 @@ def _found(claim: str, token: re.Match[str], texts: Sequence[str]) -> bool:
 
 _SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _VERSION = re.compile(r"v(?=\d)", re.IGNORECASE)
+_MOST_COMPARED = 2000
 _MOST_GROUPS = 8
 """The most groups of an identifier with spaces in it, such as an IBAN."""
 
@@ -146,14 +154,24 @@ def _stands(said: str, texts: Sequence[str]) -> bool:
     """Return whether a text has the letters and digits of an identifier."""
     bare = _SCHEME.sub("", said, count=1)
     forms = dict.fromkeys((bare, _VERSION.sub("", bare, count=1)))
-    return any(_pattern(form).search(text) for form in forms for text in texts)
+    return any(
+        _bare(form) in _bare(text) and _pattern(form).search(text)
+        for form in forms
+        for text in texts
+    )
+
+
+@lru_cache(maxsize=256)
+def _bare(text: str) -> str:
+    """Return the letters and digits of a text, in which a search is fast."""
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 @lru_cache(maxsize=1024)
 def _pattern(said: str) -> re.Pattern[str]:
     signs = [sign for sign in said if sign.isalnum()]
     # It may stand beside letters if it begins with a digit: LH1478.
-    before, after = (r"\d" if sign.isdigit() else r"[^\W\d_]" for sign in (signs[0], signs[-1]))
+    before, after = (r"\d" if sign.isdigit() else f"[{_LETTERS}]" for sign in (signs[0], signs[-1]))
     inner = r"[\W_]{0,2}".join(map(re.escape, signs))
     return re.compile(rf"(?<!{before}){inner}(?!{after})", re.IGNORECASE)
 
@@ -173,20 +191,25 @@ def _is_group(token: re.Match[str]) -> bool:
     return said.isupper() or (not said.islower() and any(map(str.isdigit, said)))
 
 
-def _stand(claim: str, run: Sequence[re.Match[str]], texts: Sequence[str]) -> bool:
-    return _stands(claim[run[0].start() : run[-1].end()], texts)
-
-
-def _nearest(said: str, texts: Sequence[str], known: Sequence[str]) -> str | None:
+def _nearest(said: str, texts: Sequence[str]) -> str | None:
     """Return the string of the texts that is most like another, as it stands there."""
-    with_digit = any(map(str.isdigit, said))
-    others: dict[str, str] = {}
-    for text, plain in zip(texts, known, strict=True):
-        for other in _TOKEN.finditer(plain):
-            if any(map(str.isdigit, other.group())) is with_digit:
-                others.setdefault(other.group().lower(), text[slice(*other.span())])
-    close = get_close_matches(said.lower(), others, n=1)
-    return others[close[0]] if close else None
+    near: dict[str, str] = {}
+    for text in texts:
+        for other, stands in _strings(text, any(map(str.isdigit, said))).items():
+            if abs(len(other) - len(said)) <= 1 + len(said) // 4:
+                near.setdefault(other, stands)
+    close = get_close_matches(said.lower(), list(near)[:_MOST_COMPARED], n=1)
+    return near[close[0]] if close else None
+
+
+@lru_cache(maxsize=256)
+def _strings(text: str, with_digit: bool) -> dict[str, str]:
+    """Return the words of a text with or without a digit, by their lower case."""
+    return {
+        token.group().lower(): text[slice(*token.span())]
+        for token in _TOKEN.finditer(_plain(text))
+        if any(map(str.isdigit, token.group())) is with_digit
+    }
 
 
 # -- Numbers and times -----------------------------------------------------------------------------
@@ -248,13 +271,35 @@ class _Reading(NamedTuple):
     unit: tuple[str, float] | None
     """The dimension and the factor of the unit behind it, if that is known."""
 
-    def may_be(self, known: _Reading) -> bool:
-        """Return whether this is a number of a text, perhaps rounded or in another unit."""
-        same = abs(known.value - self.value) <= self.slack
-        if self.unit is None or known.unit is None or self.unit[0] != known.unit[0]:
-            return same
-        factor = self.unit[1]
-        return abs(known.value * known.unit[1] - self.value * factor) <= self.slack * factor
+
+class _Numbers:
+    """Hold the numbers of a text, to find one that another may be."""
+
+    def __init__(self, readings: Sequence[_Reading]) -> None:
+        self._every = sorted(one.value for one in readings)
+        self._measured: dict[str, tuple[list[float], list[float]]] = {}
+        """For each dimension, the numbers in it, and the values of the others."""
+        for of in {one.unit[0] for one in readings if one.unit}:
+            inside = [
+                (one.value, one.unit[1]) for one in readings if one.unit and one.unit[0] == of
+            ]
+            others = [one.value for one in readings if one.unit is None or one.unit[0] != of]
+            self._measured[of] = (sorted(a * b for a, b in inside), sorted(others))
+
+    def hold(self, one: _Reading) -> bool:
+        """Return whether a number is one of these, perhaps rounded or in another unit."""
+        if one.unit is None or one.unit[0] not in self._measured:
+            return _within(self._every, one.value, one.slack)
+        of, factor = one.unit
+        inside, others = self._measured[of]
+        return _within(inside, one.value * factor, one.slack * factor) or _within(
+            others, one.value, one.slack
+        )
+
+
+def _within(ordered: Sequence[float], value: float, slack: float) -> bool:
+    at = bisect_left(ordered, value - slack)
+    return at < len(ordered) and ordered[at] <= value + slack
 
 
 def _has_number(claim: str, start: int, end: int, texts: Sequence[str]) -> bool:
@@ -267,7 +312,7 @@ def _has_number(claim: str, start: int, end: int, texts: Sequence[str]) -> bool:
     few = said.isdigit() and len(said) < _LEAST_DIGITS
     if _YEAR.fullmatch(said) or (few and not _is_measured(claim, start, end)):
         return True
-    if any(one.may_be(known) for one in readings for text in texts for known in _numbers(text)):
+    if any(_numbers(text).hold(one) for text in texts for one in readings):
         return True
     in_words = said[-1] == "0" and any(map(_IN_WORDS.search, texts))
     # A long number may be an identifier, which the texts write in groups.
@@ -319,12 +364,13 @@ def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
 
 
 @lru_cache(maxsize=256)
-def _numbers(text: str) -> frozenset[_Reading]:
-    return frozenset(
-        reading._replace(slack=0.0)
+def _numbers(text: str) -> _Numbers:
+    found = {
+        reading
         for number in _IN_TEXT.finditer(text)
         for reading in _readings(number.group(), text, number.end())
-    )
+    }
+    return _Numbers([*found])
 
 
 def _has_time(clock: re.Match[str], texts: Sequence[str]) -> bool:
