@@ -152,6 +152,8 @@ def _padding(length: int) -> str:
         at = len(said)
         room = _ROOMS[at % len(_ROOMS)]
         subject, verb = _SUBJECTS[at // 2 % len(_SUBJECTS)], _VERBS[at // 3 % len(_VERBS)]
-        said.append(f"{subject} {verb} the {room} gallery and the visitors of its day {at + 1}.")
+        # A number of three digits would have to stand in a reference.
+        day = at % 90 + 1
+        said.append(f"{subject} {verb} the {room} gallery and the visitors of its day {day}.")
         size += len(said[-1]) + 1
     return " ".join(said)

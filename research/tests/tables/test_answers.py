@@ -19,7 +19,9 @@ def biography(key: str, *sentences: tuple[object, bool]) -> LabelledRow:
         for start, text, (_, right) in zip(starts, texts, sentences, strict=True)
     )
     answer = Answer(" ".join(texts), not all(right for _, right in sentences), parts=parts)
-    return LabelledRow(key, None, (answer,), contexts=(f"Article {key}.",))
+    # The article has the numbers: a sentence whose numbers stand nowhere would not be supported.
+    article = " ".join([f"Article {key}.", *(str(support) for support, _ in sentences)])
+    return LabelledRow(key, None, (answer,), contexts=(article,))
 
 
 def make(path: Path, *data: LabelledRow, **options: str) -> Result:
