@@ -82,8 +82,8 @@ class Mill:
 
     def answer(self, sentences: int, wrong: bool) -> str:
         """Return one or two sentences about the mill, the last of which may be wrong."""
-        day = _DAYS[(self.at + (1 if wrong else 0)) % len(_DAYS)]
-        said = [f"was built of {self.stone}", f"is closed on {day}"][-sentences:]
+        closed = "is never closed" if wrong else f"is closed on {_DAYS[self.at % len(_DAYS)]}"
+        said = [f"was built of {self.stone}", closed][-sentences:]
         return " ".join(f"The mill of {self.name} {one}." for one in said)
 
 

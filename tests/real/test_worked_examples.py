@@ -18,20 +18,16 @@ pytestmark = pytest.mark.real
 
 
 def says(answer: str, model: BaseChatModel, sample: Sample = IBUPROFEN) -> Evaluation:
-    return _judging(model, sample).invoke(sample.model_copy(update={"answer": answer}))
+    return RefChecker(model).invoke(sample.model_copy(update={"answer": answer}))
 
 
-def _judging(model: BaseChatModel, sample: Sample) -> RefChecker:
-    # By the adapter, "Ibuprofen eases fever" passes: what is widely known may count as supported
-    # (docs/methods/refchecker.md).
-    return RefChecker(model, checker="logprobs" if sample is IBUPROFEN else "auto")
-
-
-def test_ibuprofens_nausea_is_supported_and_its_use_against_fever_is_not(
+def test_ibuprofens_nausea_is_supported_and_another_side_effect_is_not(
     model: BaseChatModel,
 ) -> None:
+    # "Ibuprofen eases fever" passes: what is widely known may count as supported
+    # (docs/methods/refchecker.md).
     assert says("Nausea is a common side effect of ibuprofen.", model).label == "Entailment"
-    assert says("Ibuprofen eases fever.", model).label == "Neutral"
+    assert says("A common side effect of ibuprofen is hair loss.", model).label == "Neutral"
 
 
 def test_ibuprofens_answer_fails_by_triplets(model: BaseChatModel) -> None:
