@@ -116,6 +116,12 @@ def test_a_string_that_is_wrong_by_one_character_is_missing(
     assert missing(claim, "Something else.", text) == strings
 
 
+def test_a_number_of_hundreds_of_digits_is_no_error() -> None:
+    long = f"1{'0' * 500}"
+    assert missing(f"It is {long} or 123.", f"It is {long}, or 124.") == ["123"]
+    assert missing(f"It is 1{'0' * 150} or 123.", "It is 124.") == [f"1{'0' * 150}", "123"]
+
+
 CODES = st.from_regex(r"[A-Z]{2,4}-[0-9]{3,6}(-[A-Z])?", fullmatch=True)
 
 

@@ -231,8 +231,6 @@ _IN_TEXT = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?:[.,]\d+)?(?!\d
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,' ])\d{3})(?:\1\d{3})*")
 _MEASURED = re.compile(r" ?(?:[%‰°€$£¥元円]|per ?cent|prozent|pour cent|por ciento)", re.IGNORECASE)
 _NEXT = re.compile(r"[ -]?([千万萬億亿]|[^\W\d_]+)")
-
-
 _SYMBOLS = {
     "m": {"mm": 1e-3, "cm": 1e-2, "m": 1, "km": 1e3},
     "g": {"µg": 1e-6, "mg": 1e-3, "g": 1, "kg": 1e3},
@@ -246,15 +244,12 @@ _SYMBOLS = {
 _UNITS = {name: (of, factor) for of, names in _SYMBOLS.items() for name, factor in names.items()}
 """The dimension of each unit, and its factor."""
 _PREFIXES = {"mi": 1e-3, "ce": 1e-2, "ze": 1e-2, "ki": 1e3, "me": 1e6, "gi": 1e9}
-_BASES = (
-    dict.fromkeys(("met",), ("m", 1.0))
-    | dict.fromkeys(("gra",), ("g", 1.0))
-    | dict.fromkeys(("lit",), ("l", 1.0))
-    | dict.fromkeys(("byt", "oct"), ("B", 1.0))
-    | dict.fromkeys(("sec", "sek", "seg"), ("s", 1.0))
-    | dict.fromkeys(("min",), ("s", 60.0))
-    | dict.fromkeys(("hou", "stu", "heu", "hor"), ("s", 3600.0))
-)
+_BASES = {
+    **{"met": ("m", 1.0), "gra": ("g", 1.0), "lit": ("l", 1.0), "byt": ("B", 1.0)},
+    **{"oct": ("B", 1.0), "sec": ("s", 1.0), "sek": ("s", 1.0), "seg": ("s", 1.0)},
+    **{"min": ("s", 60.0), "hou": ("s", 3600.0), "stu": ("s", 3600.0), "heu": ("s", 3600.0)},
+    "hor": ("s", 3600.0),
+}
 _UNIT_WORD = re.compile(
     r"(milli|mili|centi|zenti|kilo|mega|giga)?(?=met(?:er|re|ro)|gram|lit(?:er|re|ro)|byte|octet"
     r"|second|sekunde|segundo|minut|hour|stunde|heure|hora)(...)"
@@ -368,6 +363,7 @@ def _numbers(text: str) -> _Numbers:
     found = {
         reading
         for number in _IN_TEXT.finditer(text)
+        if len(number.group()) <= _LONGEST  # a longer one is no number that a float holds
         for reading in _readings(number.group(), text, number.end())
     }
     return _Numbers([*found])
