@@ -24,7 +24,7 @@ from demur_research.recipe import adapter, encoder, exporting
 from demur_research.recipe.drawing import Item
 from demur_research.recipe.prompting import WORDS, label_tokens, messages, prompt_tokens
 from demur_research.recipe.rows import LABELS, TrainingRow, read_rows, write_rows
-from demur_research.recipe.training import Schedule, loss, train
+from demur_research.recipe.training import Schedule, loss, train, train_judge
 
 USAGE = 64
 ENDLESS = 1e9
@@ -42,7 +42,7 @@ def adapted(language_model: Path, few: list[TrainingRow]) -> tuple[adapter.Judge
     """Return a language model with a trained adapter, and the losses of the training."""
     judge = adapter.load(language_model)
     schedule = Schedule(seconds=ENDLESS, rate=1e-2, passes=24, batch_tokens=2048)
-    return judge, [*adapter.train_adapter(judge, few, schedule).losses]
+    return judge, [*train_judge(judge, few, schedule).losses]
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def encoded(encoder_folder: Path, few: list[TrainingRow]) -> tuple[encoder.PairJ
     """Return a trained encoder with a cut vocabulary, and the losses of the training."""
     judge = encoder.cut_vocabulary(encoder.load(encoder_folder), few, 150)
     schedule = Schedule(seconds=ENDLESS, rate=3e-3, passes=60, batch_tokens=4096)
-    return judge, [*encoder.train_encoder(judge, few, schedule).losses]
+    return judge, [*train_judge(judge, few, schedule).losses]
 
 
 def assert_fell(losses: list[float]) -> None:

@@ -119,15 +119,14 @@ def adapter(
     with _extra():
         from demur_research.recipe import adapter as of
         from demur_research.recipe import exporting
+        from demur_research.recipe.training import train_judge
     attempt(lambda: refuse_if_there(out), "--out")
     training, held = split(attempt(lambda: read_rows(rows), "ROWS.jsonl"))
     weights = base or model_dir() / QWEN.file
     judge = attempt(lambda: of.load(weights, start, seed=seed), "--base, --start")
     schedule = replace(of.SCHEDULE if start is None else of.AGAIN, seconds=seconds)
     with _progress() as report:
-        done = attempt(
-            lambda: of.train_adapter(judge, training, schedule, seed, report), "ROWS.jsonl"
-        )
+        done = attempt(lambda: train_judge(judge, training, schedule, seed, report), "ROWS.jsonl")
     attempt(lambda: of.save(judge, out), "--out")
     compared = _compared(judge, held, training)
     apart = attempt(lambda: exporting.check_adapter(weights, out, judge, compared), "--out")
@@ -160,15 +159,14 @@ def encoder(
     with _extra():
         from demur_research.recipe import encoder as of
         from demur_research.recipe import exporting
+        from demur_research.recipe.training import train_judge
     attempt(lambda: refuse_if_there(out), "--out")
     training, held = split(attempt(lambda: read_rows(rows), "ROWS.jsonl"))
     loaded = attempt(lambda: of.load(base, seed), "--base")
     judge = attempt(lambda: of.cut_vocabulary(loaded, training, pieces), "--base")
     schedule = replace(of.SCHEDULE, seconds=seconds)
     with _progress() as report:
-        done = attempt(
-            lambda: of.train_encoder(judge, training, schedule, seed, report), "ROWS.jsonl"
-        )
+        done = attempt(lambda: train_judge(judge, training, schedule, seed, report), "ROWS.jsonl")
     attempt(lambda: of.save(judge, out), "--out")
     compared = _compared(judge, held, training)
     apart = attempt(lambda: exporting.export_encoder(judge, compared, out), "--out")

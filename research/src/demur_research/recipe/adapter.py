@@ -6,7 +6,7 @@ adapter learns to correct the rounding of the quantised file too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from demur_research.recipe.drawing import Item
 from demur_research.recipe.prompting import label_tokens, prompt_tokens
 from demur_research.recipe.rows import TrainingRow
-from demur_research.recipe.training import Schedule, Trained, device, filled_up, train
+from demur_research.recipe.training import Schedule, device, filled_up
 
 RANK = 16
 """The rank of the adapter's matrices. Its alpha is twice the rank."""
@@ -38,7 +38,7 @@ _ARCHITECTURE = "qwen2"
 class Judge:
     """Hold a language model with an adapter, and its tokenizer."""
 
-    model: Any
+    net: Any
     tokenizer: Any
     labels: tuple[int, ...]
     """The first tokens of the three labels."""
@@ -46,7 +46,7 @@ class Judge:
     @property
     def parameters(self) -> list[Any]:
         """Return the tensors of the adapter, which alone are trained."""
-        return [one for one in self.model.parameters() if one.requires_grad]
+        return [one for one in self.net.parameters() if one.requires_grad]
 
     def encoded(self, row: TrainingRow) -> Item | None:
         """Return the request that judges a row, or None if it has more than `MOST_TOKENS`."""
@@ -55,19 +55,19 @@ class Judge:
 
     def logits(self, batch: Sequence[Item]) -> Any:
         """Return the logits of the three labels for each item, of shape (items, 3)."""
-        where = next(self.model.parameters()).device
+        where = next(self.net.parameters()).device
         # Filled up at the end, where it changes nothing: no token sees those behind it.
         tokens, mask = filled_up(batch, self.tokenizer.pad_token_id or 0, where)
         on_gpu = where.type == "cuda"
         with (
             # peft would keep copies of all inputs in float32, which fill the memory of a GPU.
-            peft.helpers.disable_input_dtype_casting(self.model, active=on_gpu),
+            peft.helpers.disable_input_dtype_casting(self.net, active=on_gpu),
             torch.autocast(where.type, dtype=torch.bfloat16, enabled=on_gpu),
         ):
-            states = self.model.model(input_ids=tokens, use_cache=False).last_hidden_state
+            states = self.net.model(input_ids=tokens, use_cache=False).last_hidden_state
         last = states[torch.arange(len(batch), device=where), mask.sum(dim=1) - 1]
         # Three rows of the head, since the logits of the whole vocabulary would fill the memory.
-        head = self.model.get_output_embeddings().weight[list(self.labels)]
+        head = self.net.get_output_embeddings().weight[list(self.labels)]
         return last.float() @ head.float().T
 
 
@@ -116,28 +116,13 @@ def load(base: Path, adapter: Path | None = None, rank: int = RANK, seed: int = 
     return Judge(model, tokenizer, label_tokens(tokenizer))
 
 
-def train_adapter(
-    judge: Judge,
-    rows: Sequence[TrainingRow],
-    schedule: Schedule = SCHEDULE,
-    seed: int = 0,
-    report: Callable[[int, float, float], None] = lambda *_: None,
-) -> Trained:
-    """Train the adapter of a judge in place. The arguments are those of `training.train`."""
-    torch.manual_seed(seed)
-    judge.model.train()
-    done = train(rows, judge.encoded, judge.logits, judge.parameters, schedule, seed, report)
-    judge.model.eval()
-    return done
-
-
 def save(judge: Judge, path: Path) -> None:
     """Write the adapter as llama.cpp reads it, in float16.
 
     Raises:
         ValueError: The file cannot be written.
     """
-    found = _named(judge.model)
+    found = _named(judge.net)
     rank = next(tensor.shape[0] for name, tensor in found.items() if name.endswith("lora_a"))
     try:
         writer = gguf.GGUFWriter(path, _ARCHITECTURE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from transformers import BertModel
 from demur_research.recipe.drawing import Item
 from demur_research.recipe.prompting import pair_texts
 from demur_research.recipe.rows import TrainingRow
-from demur_research.recipe.training import Schedule, Trained, device, filled_up, train
+from demur_research.recipe.training import Schedule, device, filled_up
 
 BEGIN, PADDING, SEPARATOR, UNKNOWN = 0, 1, 2, 3
 """The tokens of the base that are no text. demur's small judge counts on these numbers."""
@@ -200,18 +200,3 @@ def cut_vocabulary(judge: PairJudge, rows: Iterable[TrainingRow], pieces: int) -
     bert.embeddings.word_embeddings.weight.data = vectors.clone()
     bert.embeddings.word_embeddings.weight.requires_grad_(False)
     return PairJudge(judge.net, tokenizer)
-
-
-def train_encoder(
-    judge: PairJudge,
-    rows: Sequence[TrainingRow],
-    schedule: Schedule = SCHEDULE,
-    seed: int = 0,
-    report: Callable[[int, float, float], None] = lambda *_: None,
-) -> Trained:
-    """Train an encoder in place. The arguments are those of `training.train`."""
-    torch.manual_seed(seed)
-    judge.net.train()
-    done = train(rows, judge.encoded, judge.logits, judge.parameters, schedule, seed, report)
-    judge.net.eval()
-    return done

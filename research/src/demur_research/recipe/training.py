@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -62,6 +62,39 @@ class Trained:
     left_out: int
     """The number of rows, among those drawn, that were too long to be shown."""
     seconds: float
+
+
+class Learner(Protocol):
+    """Describe a judge that can be trained: the adapter's, or the encoder's."""
+
+    @property
+    def net(self) -> Any:
+        """Return the network, a module of PyTorch."""
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """Return the tensors that are trained."""
+
+    def encoded(self, row: TrainingRow, /) -> Item | None:
+        """Return the tokens of a row, or None if it is too long."""
+
+    def logits(self, batch: Sequence[Item], /) -> Any:
+        """Return the logits of the three labels for each item, of shape (items, 3)."""
+
+
+def train_judge(
+    judge: Learner,
+    rows: Sequence[TrainingRow],
+    schedule: Schedule,
+    seed: int = 0,
+    report: Callable[[int, float, float], None] = lambda *_: None,
+) -> Trained:
+    """Train a judge in place. The other arguments, and the errors, are those of `train`."""
+    torch.manual_seed(seed)
+    judge.net.train()
+    done = train(rows, judge.encoded, judge.logits, judge.parameters, schedule, seed, report)
+    judge.net.eval()
+    return done
 
 
 def train(
