@@ -136,12 +136,14 @@ def llama_probabilities(
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 2048, 1, False, -1
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = runtime.Server(params)
+    forced = [[judge.labels[0], 100.0]]
     found = []
     for row in rows:
         if judge.encoded(row) is not None:
             asked = {"messages": messages(row), "max_tokens": 1, "temperature": 0}
-            # A reply that ends at once would come without log-probabilities.
-            told = {"logprobs": True, "top_logprobs": _TOKENS_TOLD, "ignore_eos": True}
+            # The reply is made to be a label: one that ends at once, or within a character, comes
+            # without log-probabilities. These are of before the bias.
+            told = {"logprobs": True, "top_logprobs": _TOKENS_TOLD, "logit_bias": forced}
             reply = server.handle_chat_completions({**asked, **told})
             likely = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             known = {one["id"]: one["logprob"] for one in likely}
