@@ -9,11 +9,12 @@ from demur_research.tables.fewl.figures import FIGURES
 from demur_research.tables.fewl.halueval import HALUEVAL
 from demur_research.tables.fewl.models import MODELS
 from demur_research.tables.fewl.orders import ORDERS
+from demur_research.tables.fewl.references import UNLIKE
 from demur_research.tables.fewl.samples import SAMPLES
 from demur_research.tables.fewl.similarities import SIMILAR
 from demur_research.tables.fewl.truthfulqa import TRUTHFULQA
 
-_OWN = ("fewl-chale-all", "fewl-orders", "fewl-similarities")
+_OWN = ("fewl-chale-all", "fewl-orders", "fewl-similarities", "fewl-references")
 
 
 def _place(table: Table) -> tuple[bool, str, bool, int]:
@@ -28,7 +29,7 @@ FEWL_TABLES = tuple(
     sorted(
         (
             *(*CHALE, *TRUTHFULQA, *HALUEVAL, *MODELS, *SAMPLES),
-            *(*FIGURES, *EXEMPLARS, *ORDERS, *SIMILAR),
+            *(*FIGURES, *EXEMPLARS, *ORDERS, *SIMILAR, *UNLIKE),
         ),
         key=_place,
     )

@@ -27,7 +27,7 @@ from demur_research.tables.fewl.scoring import COSINE, chosen
 from demur_research.tables.fewl.small import SMALL_ALONE, SMALL_ASKED, small
 from demur_research.tables.fewl.truthfulqa import BEST
 
-_SETS = ("chale", "truthfulqa")
+SETS = ("chale", "truthfulqa")
 _WORDS = "words"
 SIMILARITIES = (COSINE, SMALL_ALONE, SMALL_ASKED, _WORDS)
 _REFERENCES, _WRONG, _NEIGHBORS = 3, 3, 2
@@ -35,7 +35,7 @@ _REFERENCES, _WRONG, _NEIGHBORS = 3, 3, 2
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """Hold a question with its answers."""
 
     question: str
@@ -44,16 +44,19 @@ class _Asked:
     wrong: tuple[str, ...]
     references: tuple[str, ...]
     """Right answers that are not scored."""
+    document: str
+    """A text that holds the right answer; empty if the data have none."""
 
 
-def _of_chale(row: LabelledRow) -> _Asked:
+def _of_chale(row: LabelledRow) -> Asked:
     texts = {str(answer.name): answer.text for answer in row.answers}
     told = str(row.metadata.get("long_answer") or "")
     wrong = tuple(texts[name] for name in ("half_hallu", "hallu"))
-    return _Asked(str(row.question), texts["non_hallu"], wrong, (told,) if told.strip() else ())
+    references = (told,) if told.strip() else ()
+    return Asked(str(row.question), texts["non_hallu"], wrong, references, told)
 
 
-def _of_truthfulqa(row: LabelledRow) -> _Asked:
+def _of_truthfulqa(row: LabelledRow) -> Asked:
     best = next(answer.text for answer in row.answers if answer.name == BEST)
     same = normalized_text(best)
     right = [
@@ -62,20 +65,28 @@ def _of_truthfulqa(row: LabelledRow) -> _Asked:
         if one.hallucinated is False and normalized_text(one.text) != same
     ]
     wrong = [one.text for one in row.answers if one.hallucinated]
-    return _Asked(str(row.question), best, tuple(wrong[:_WRONG]), tuple(right[:_REFERENCES]))
+    return Asked(str(row.question), best, tuple(wrong[:_WRONG]), tuple(right[:_REFERENCES]), "")
 
 
-_READ: Mapping[str, Callable[[LabelledRow], _Asked]] = {
+def _of_halueval(row: LabelledRow) -> Asked:
+    texts = {str(answer.name): answer.text for answer in row.answers}
+    document = "\n".join(row.contexts)
+    return Asked(str(row.question), texts["right"], (texts["hallucinated"],), (), document)
+
+
+READ: Mapping[str, Callable[[LabelledRow], Asked]] = {
     "chale": _of_chale,
     "truthfulqa": _of_truthfulqa,
+    "halueval-qa": _of_halueval,
 }
+"""Functions that read the questions of each data set."""
 
 Scores: TypeAlias = "list[list[float] | None]"
 """For each question, the score of the right answer and then those of the wrong ones; None if the
 similarity failed for one of them."""
 
 
-def _neighbors(bench: Bench, asked: Sequence[_Asked]) -> list[list[int]]:
+def neighbors(bench: Bench, asked: Sequence[Asked]) -> list[list[int]]:
     """Return the places of the questions that are nearest to each."""
     embedded = np.asarray(bench.embedding.embed_documents([one.question for one in asked]))
     embedded = embedded / np.linalg.norm(embedded, axis=1, keepdims=True)
@@ -86,7 +97,7 @@ def _neighbors(bench: Bench, asked: Sequence[_Asked]) -> list[list[int]]:
 
 
 def _texts(
-    asked: Sequence[_Asked], near: Sequence[Sequence[int]], premise: Premise
+    asked: Sequence[Asked], near: Sequence[Sequence[int]], premise: Premise
 ) -> list[list[Texts]]:
     """Return for each question the texts that the scores of its answers are made of."""
     return [
@@ -103,7 +114,7 @@ def _texts(
     ]
 
 
-def _similarity(bench: Bench, name: str) -> Callable[[str], Similarity]:
+def similarity(bench: Bench, name: str) -> Callable[[str], Similarity]:
     """Return a function from a question to the similarity of its answers."""
     if name == SMALL_ASKED:
         return small
@@ -115,10 +126,10 @@ def _similarity(bench: Bench, name: str) -> Callable[[str], Similarity]:
 
 
 def _scored(
-    bench: Bench, name: str, premise: Premise, asked: Sequence[_Asked], near: list[list[int]]
+    bench: Bench, name: str, premise: Premise, asked: Sequence[Asked], near: list[list[int]]
 ) -> tuple[Scores, Scores]:
     """Return the scores by a similarity, without the penalty and with it."""
-    of = _similarity(bench, name)
+    of = similarity(bench, name)
     every = _texts(asked, near, premise)
 
     def work(at: int, config: object) -> list[tuple[float, float]] | None:
@@ -138,7 +149,7 @@ def _scored(
 
 
 def _by_order(
-    bench: Bench, name: str, asked: Sequence[_Asked], near: list[list[int]]
+    bench: Bench, name: str, asked: Sequence[Asked], near: list[list[int]]
 ) -> dict[str, tuple[Scores, Scores]]:
     """Return the scores by a similarity in each order, and the means of both orders."""
     if name == COSINE:  # which has no direction
@@ -170,7 +181,7 @@ def _is_first(scores: Sequence[float]) -> float:
     return float(right > max(wrong))
 
 
-def _row(name: str, scores: Scores, beside: Scores | None, times: Floats, floor: bool) -> Row:
+def row_of(name: str, scores: Scores, beside: Scores | None, times: Floats, floor: bool) -> Row:
     """Return the row of a similarity, with how much better it is than other scores."""
 
     def percent(values: Sequence[float | None]) -> Figure:
@@ -194,7 +205,9 @@ def _row(name: str, scores: Scores, beside: Scores | None, times: Floats, floor:
     return Row(name, figures, len(wins) - failed, failed, floor=floor)
 
 
-def _floors(asked: Sequence[_Asked]) -> dict[str, Scores]:
+def floors(asked: Sequence[Asked]) -> dict[str, Scores]:
+    """Return the scores of answers by trivial rules, by the names of the rules."""
+
     def of_question(question: str, answer: str) -> float:
         known = {word for word, _, _ in words(question)}
         said = [word in known for word, _, _ in words(answer)]
@@ -214,12 +227,12 @@ def _floors(asked: Sequence[_Asked]) -> dict[str, Scores]:
 def _make(bench: Bench) -> Result:
     rows: list[Row] = []
     notes: list[str] = []
-    for of in bench.names("sets", _SETS):
-        every = [_READ[of](row) for row in chosen(bench, of)]
+    for of in bench.names("sets", SETS):
+        every = [READ[of](row) for row in chosen(bench, of)]
         asked = [one for one in every if one.references and one.wrong]
         if len(asked) < 2:
             raise ValueError(f"{of}: expected two questions with another right answer and a wrong")
-        near = _neighbors(bench, asked)
+        near = neighbors(bench, asked)
         times = drawn_alone(len(asked), bench.seed)
         beside: tuple[Scores, Scores] | None = None
         for name in bench.names("similarities", SIMILARITIES):
@@ -230,11 +243,11 @@ def _make(bench: Bench) -> Result:
                 for at, penalty in enumerate(("", ", penalty")):
                     other = None if beside is None or name == COSINE else beside[at]
                     title = f"{of}: {name}{order}{penalty}"
-                    rows.append(_row(title, both[at], other, times, floor=name == _WORDS))
+                    rows.append(row_of(title, both[at], other, times, floor=name == _WORDS))
         plain = None if beside is None else beside[0]
         rows += [
-            _row(f"{of}: {rule}", scores, plain, times, floor=True)
-            for rule, scores in _floors(asked).items()
+            row_of(f"{of}: {rule}", scores, plain, times, floor=True)
+            for rule, scores in floors(asked).items()
         ]
         if len(asked) < len(every):
             notes.append(f"{of}: {len(every) - len(asked)} questions have no other right answer.")
@@ -262,10 +275,10 @@ SIMILAR = (
         "fewl-similarities",
         "demur",
         "How well each similarity to right answers ranks other right answers above wrong ones.",
-        _SETS,
+        SETS,
         _make,
         options={
-            "sets": f"some of {', '.join(_SETS)}, with commas between [default: all]",
+            "sets": f"some of {', '.join(SETS)}, with commas between [default: all]",
             "similarities": f"some of {', '.join(SIMILARITIES)}, with commas between "
             "[default: all]",
         },
