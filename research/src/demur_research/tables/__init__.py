@@ -16,6 +16,7 @@ from demur_research.tables import (
     refchecker,
     reverse_validation,
     unchecked,
+    window_sizes,
     windows,
 )
 from demur_research.tables.fewl import FEWL_NOT_RUN, FEWL_TABLES
@@ -33,6 +34,7 @@ TABLES: Mapping[str, Table] = {
         unchecked.TABLES,
         injection.TABLES,
         windows.TABLES,
+        window_sizes.TABLES,
         exact.TABLES,
         quotes.TABLES,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
@@ -103,10 +103,11 @@ class Judge:
         DemurError: The judge is not available.
     """
 
-    def __init__(self, bench: Bench, name: str) -> None:
+    def __init__(self, bench: Bench, name: str, **options: Any) -> None:
+        """Make the judge; `options` are further ones of RefChecker."""
         small = name == SMALL
         model = SMALL if small else adapted(bench.model_of(name))
-        self.evaluator = GivenClaims(model=model, checker="auto" if small else ADAPTER)
+        self.evaluator = GivenClaims(model=model, checker="auto" if small else ADAPTER, **options)
 
     @property
     def least(self) -> float | None:
@@ -260,7 +261,7 @@ def errors(sets: Mapping[str, Sequence[tuple[Claimed, bool]]], seed: int) -> tup
 
 _ACCURACY = Column("balanced accuracy, %")
 _ERRORS = (Column("wrong claims that pass, %"), Column("right claims that fail, %"))
-_OF_INTERVALS = (
+OF_INTERVALS = (
     "Claims with the same documents are drawn together. Each set is drawn by itself, and a macro "
     "mean gives it the same weight."
 )
@@ -276,7 +277,7 @@ def macro(names: Sequence[str]) -> tuple[str, list[str]]:
 
 # --- How good each judge is -----------------------------------------------------------------------
 
-_COLUMNS = (
+COLUMNS = (
     Column("AUROC", 3),
     _ACCURACY,
     Column("balanced accuracy at the best limit, %"),
@@ -284,7 +285,7 @@ _COLUMNS = (
 )
 
 
-def _row(name: str, sets: Mapping[str, Measured], seed: int, floor: bool) -> Row:
+def judge_row(name: str, sets: Mapping[str, Measured], seed: int, floor: bool) -> Row:
     """Return the row of a judge or a rule on a set, or on several as their macro mean."""
     scored = {of: with_scores(found) for of, found in sets.items()}
     decided = {of: with_verdicts(found) for of, found in sets.items()}
@@ -321,7 +322,7 @@ def _judges(bench: Bench) -> Result:
 
     def row(title: str, name: str, of_row: Sequence[str]) -> Row:
         found = {of: measured[name][of] for of in of_row}
-        return _row(f"{title}, {name}", found, bench.seed, floor=name not in (*judges, MEAN))
+        return judge_row(f"{title}, {name}", found, bench.seed, floor=name not in (*judges, MEAN))
 
     marked = {of: f"{of} *" if of in _TRAINED_BESIDE else of for of in names}
     rows = [row(marked[of], name, [of]) for of in names for name in measured]
@@ -329,7 +330,7 @@ def _judges(bench: Bench) -> Result:
     if len(together) > 1:
         rows += [row(title, name, together) for name in measured]
     return Result(
-        _COLUMNS,
+        COLUMNS,
         tuple(rows),
         (
             *(
@@ -341,7 +342,7 @@ def _judges(bench: Bench) -> Result:
             "The best limit is chosen on the claims that it is measured on, so expect less of it "
             "on others. A macro mean has one limit for all its sets. All draws of an interval have "
             "the same limit.",
-            _OF_INTERVALS,
+            OF_INTERVALS,
             "The AUROC is of the probability of Entailment, in the window that supports the claim "
             "most.",
         ),
@@ -402,7 +403,7 @@ def _limits(bench: Bench) -> Result:
         tuple(rows),
         (
             f'The judge is "{name}". The figures are means over the sets {", ".join(together)}.',
-            _OF_INTERVALS,
+            OF_INTERVALS,
             "Each claim is judged once, and its probability is held against every limit.",
         ),
     )
