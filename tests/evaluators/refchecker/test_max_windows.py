@@ -96,6 +96,17 @@ def test_each_window_is_one_request_for_a_claim(most: int, checker: str) -> None
     )
 
 
+@pytest.mark.parametrize(("checker", "shown"), [("joint", 1), ("per_claim", 2)])
+def test_only_claims_that_are_asked_together_share_a_window(checker: str, shown: int) -> None:
+    model = ScriptedModel(script=judge)
+    answer = f"{CLAIM} House 2090 has a garden of 90 rows."
+    found = check(
+        model, Sample(answer=answer, contexts=LIBRARY[:3]), checker=checker, window_tokens=1500
+    )
+    assert found.details["windows"] == shown == len(model.requests)
+    assert found.details["windows_per_claim"] == 1
+
+
 @pytest.mark.parametrize("most", [1, 3])
 def test_references_of_two_windows_are_read_whole_and_nothing_is_left_out(
     most: int, caplog: pytest.LogCaptureFixture

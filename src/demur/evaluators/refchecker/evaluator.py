@@ -403,8 +403,14 @@ class RefChecker(ClaimEvaluator):
         new = [at for at, claim in enumerate(different) if claim.alone not in known]
         asked = apart(different, new)
         texts = [claim.alone for claim in asked]
-        lone = self._classifier is not None
-        chosen = choose(texts, sample, self._window_size, self._most_windows, lone)
+        chosen = choose(
+            texts,
+            sample,
+            self._window_size,
+            self._most_windows,
+            lone=self._classifier is not None,
+            together=self._mode == "joint",
+        )
         windows = [one.windows for one in chosen]
         if self._mode == SMALL:
             # These sentences, read by themselves, too, make the judge right more often (decision

@@ -63,7 +63,9 @@ class Chosen:
     """How many windows the rest of the references would fill."""
 
 
-def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bool) -> list[Chosen]:
+def choose(
+    claims: Sequence[str], sample: Sample, size: int, most: int, *, lone: bool, together: bool
+) -> list[Chosen]:
     """Choose the windows of each claim: all, or for long references the nearest.
 
     Args:
@@ -72,6 +74,7 @@ def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bo
         size: The size of a window, in tokens.
         most: The most windows that a claim is checked against.
         lone: Whether each passage is a window of its own.
+        together: Whether one request asks about several claims, so that these share windows.
     """
     if (whole := _whole(sample, size, most, lone)) is not None:
         return [Chosen(whole, 0)] * len(claims)
@@ -80,7 +83,7 @@ def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bo
         texts.setdefault(document.page_content, at)
     if sample.reference is not None:
         texts.setdefault(sample.reference, None)
-    return nearest(claims, texts, size, most, sample.question, lone)
+    return nearest(claims, texts, size, most, sample.question, lone, together)
 
 
 def _whole(sample: Sample, size: int, most: int, lone: bool) -> tuple[Window, ...] | None:
@@ -101,6 +104,7 @@ def nearest(
     most: int,
     question: str | None = None,
     lone: bool = False,
+    together: bool = True,
     cutting: Cutting = cut,
 ) -> list[Chosen]:
     """Choose the passages nearest to each claim, in at most `most` windows.
@@ -115,6 +119,7 @@ def nearest(
         most: The most windows that a claim is checked against.
         question: The question that was answered; its words count half.
         lone: Whether each passage is a window of its own.
+        together: Whether claims share windows that have room for several.
         cutting: The function that cuts a text into passages.
 
     Returns:
@@ -124,7 +129,7 @@ def nearest(
     words = [_beginnings(claim) for claim in claims]
     asked = dict.fromkeys(_beginnings(question or ""), _OF_QUESTION)
     index = _index(texts, [cutting(text, length) for text in texts], frozenset(asked).union(*words))
-    at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
+    at_once = max(1, size // length // _LEAST_PASSAGES) if together and not lone else 1
     chosen: list[Chosen] = []
     for first in range(0, len(words), at_once):
         group = words[first : first + at_once]
