@@ -549,7 +549,8 @@ def _warn_of_no_adapter() -> None:
     _log.warning(
         "These weights of the local model have no adapter of demur's, or demur-judge is not "
         "installed, so claims are judged by the model itself (checker='logprobs'), which is wrong "
-        "more often. The model 'local' with its official weights has one."
+        "more often. The model 'local' with its official weights has one, and RefChecker('small') "
+        "needs no language model."
     )
 
 
