@@ -103,6 +103,16 @@ def test_other_sets_have_a_mean_of_all_and_a_single_set_has_none(tmp_path: Path)
     ]
 
 
+def test_a_model_judges_by_log_probabilities_without_the_adapter(tmp_path: Path) -> None:
+    model = LocalJudge(script=says_its_support)
+    options = {"judge": "logprobs"}
+    found = made("judges-limits", tmp_path / "r", model, {"aggrefact": ONE}, options=options)
+    assert model.given
+    assert not any("extra_body" in given for given in model.given)
+    # A limit of its own, which is not that of the adapter.
+    assert values(found, "0.85 (what RefChecker does)")[1] == pytest.approx(100 / 3)
+
+
 def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> None:
     data = [*ONE, *rows("agg_one", right=["unreadable"], wrong=[])]
     found = local(tmp_path / "r", data)
@@ -137,7 +147,12 @@ def test_a_mean_has_an_interval_and_none_where_a_set_lacks_a_kind(tmp_path: Path
 @pytest.mark.parametrize(
     ("table", "option", "value", "told"),
     [
-        ("judges", "judges", "large", "judges: expected one of small, local, got 'large'"),
+        (
+            "judges",
+            "judges",
+            "large",
+            "judges: expected one of small, local, logprobs, got 'large'",
+        ),
         ("judges", "sets", "agg_on", "sets: expected one of agg_one, got 'agg_on'"),
         ("judges-limits", "judge", "small,local", "judge: expected one of .*'small,local'"),
     ],

@@ -40,11 +40,14 @@ from demur_research.tables.checkers import (
 from demur_research.tables.claims import Claimed, Judged, claims, judged, overlap
 from demur_research.texts.answers import let_through
 
-JUDGES = (SMALL, "local")
+JUDGES, LOGPROBS = (SMALL, "local"), "logprobs"
+"""demur's own judges, and the name of the model of --model as a judge by log-probabilities."""
+_NAMES = (*JUDGES, LOGPROBS)
 _WEIGHTS, _LIMIT_OF_MEAN = {"local": 0.8, SMALL: 0.2}, 0.5
 """The weights of the judges' mean, as those who trained the judges chose them, and the limit that
 both judges have."""
-JUDGE_OPTION = f"{' or '.join(JUDGES)} [default: {SMALL}]"
+_OF_NAMES = f"{', '.join(JUDGES)}, or {LOGPROBS}: the model of --model by log-probabilities"
+JUDGE_OPTION = f"{_OF_NAMES} [default: {SMALL}]"
 """What the option `judge` is, of tables about one judge."""
 _LIMITS = (0.2, 0.35, 0.5, 0.65, 0.8)
 """The limits that `judges-limits` compares, beside the judge's own."""
@@ -104,10 +107,16 @@ class Judge:
     """
 
     def __init__(self, bench: Bench, name: str, **options: Any) -> None:
-        """Make the judge; `options` are further ones of RefChecker."""
-        small = name == SMALL
-        model = SMALL if small else adapted(bench.model_of(name))
-        self.evaluator = GivenClaims(model=model, checker="auto" if small else ADAPTER, **options)
+        """Make the judge of a name; `options` are further ones of RefChecker."""
+        model: str | BaseChatModel
+        match name:
+            case "small":
+                model, checker = SMALL, "auto"
+            case "logprobs":
+                model, checker = bench.model, LOGPROBS
+            case _:
+                model, checker = adapted(bench.model_of(name)), ADAPTER
+        self.evaluator = GivenClaims(model=model, checker=checker, **options)
 
     @property
     def least(self) -> float | None:
@@ -171,10 +180,10 @@ def judge_of(bench: Bench) -> str:
     Raises:
         ValueError: The option names none of the judges, or several.
     """
-    name, *others = bench.names("judge", JUDGES, [SMALL])
+    name, *others = bench.names("judge", _NAMES, [SMALL])
     if others:
         given = bench.options["judge"]
-        raise ValueError(f"judge: expected one of {', '.join(JUDGES)}, got {given!r}")
+        raise ValueError(f"judge: expected one of {', '.join(_NAMES)}, got {given!r}")
     return name
 
 
@@ -309,14 +318,14 @@ def judge_row(name: str, sets: Mapping[str, Measured], seed: int, floor: bool) -
 def _judges(bench: Bench) -> Result:
     sets = by_set(bench.read(_DATA))
     names = bench.names("sets", sets)
-    judges = {name: Judge(bench, name) for name in bench.names("judges", JUDGES)}
+    judges = {name: Judge(bench, name) for name in bench.names("judges", _NAMES, JUDGES)}
     measured: dict[str, dict[str, Measured]] = defaultdict(dict)
     for of in names:
         chosen = choose(sets[of], bench.limit, bench.seed)
         for name, judge in judges.items():
             measured[name][of] = bench.each(f"{of}, {name}", chosen, judge)
-        if judges.keys() == _WEIGHTS.keys():
-            measured[MEAN][of] = mean_of({name: measured[name][of] for name in judges})
+        if judges.keys() >= _WEIGHTS.keys():
+            measured[MEAN][of] = mean_of({name: measured[name][of] for name in JUDGES})
         for name, found in _floors(chosen).items():
             measured[name][of] = found
 
@@ -360,7 +369,7 @@ TABLE = Table(
     (_DATA,),
     _judges,
     options={
-        "judges": f"some of {', '.join(JUDGES)}, with commas between [default: all]",
+        "judges": f"some of {_OF_NAMES}; with commas between [default: {','.join(JUDGES)}]",
         "sets": "some of the sets in the data, with commas between [default: all]",
     },
 )
