@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.request import urlopen
 
 from bench.serving import Connection, serve, served
@@ -158,12 +158,17 @@ async def _answer(item: int) -> dict[str, Any]:
 CHAIN: Runnable[int, dict[str, Any]] = RunnableLambda(_answer)
 
 
-def rows(options: argparse.Namespace) -> dict[str, tuple[CallPolicy, Budget] | None]:
-    """Return the rows: the judge's policy and the guard's budget, or None for the bare chain."""
+How = tuple[CallPolicy, Budget] | Literal["bare", "small"]
+"""The judge's policy and the guard's budget; or no guard, or one whose judge makes no request."""
+
+
+def rows(options: argparse.Namespace) -> dict[str, How]:
+    """Return the rows, by their names."""
     bound, hedge = options.bound, options.hedge
     hedged = CallPolicy(hedge_after=hedge)
     return {
-        "bare chain": None,
+        "bare chain": "bare",
+        '"small", without requests': "small",
         "guard": (CallPolicy(), Budget()),
         f"judge_seconds={bound:g}": (CallPolicy(), Budget(judge_seconds=bound)),
         f"timeout={hedge:g}, first_delay=0": (CallPolicy(timeout=hedge, first_delay=0), Budget()),
@@ -172,12 +177,15 @@ def rows(options: argparse.Namespace) -> dict[str, tuple[CallPolicy, Budget] | N
     }
 
 
-def _runnable(url: str, name: str, how: tuple[CallPolicy, Budget] | None) -> Runnable[int, Any]:
-    if how is None:
+def _runnable(url: str, name: str, how: How) -> Runnable[int, Any]:
+    if how == "bare":
         return CHAIN
-    policy, budget = how
-    model = ChatOpenAI(base_url=url, api_key="none", model=name, max_retries=0)
-    judge = RefChecker(model, claims="sentences", call_policy=policy)
+    if how == "small":
+        judge, budget = RefChecker("small"), Budget()
+    else:
+        policy, budget = how
+        model = ChatOpenAI(base_url=url, api_key="none", model=name, max_retries=0)
+        judge = RefChecker(model, claims="sentences", call_policy=policy)
     guard: Guard[int, Any] = Guard(
         CHAIN, judge, question=str, on_fail="abstain", budget=budget, on_error="closed"
     )

@@ -18,11 +18,13 @@ MODEL = scripted("x")
 HEAVY = {name for name in DETECTORS if "nli" in name or "bertscore" in name}
 """The detectors that need weights which tests do not have."""
 
+NO_ADAPTER = "the model has no adapter of demur's"
+
 
 @pytest.mark.slow
 def test_each_is_made_for_a_model_and_named() -> None:
     for name, detector in DETECTORS.items():
-        if name not in HEAVY:
+        if name not in HEAVY and detector.fits(MODEL) != NO_ADAPTER:
             evaluator = detector.make(MODEL, name=name, call_policy=None)
             assert evaluator.get_name() == name
             assert evaluator.fingerprints
@@ -72,6 +74,20 @@ def test_log_probabilities_are_asked_of_models_that_give_them() -> None:
     assert detector.fits(OpenAIServer("http://127.0.0.1:1/v1").model()) is None
     assert detector.fits(ChatLocal.model_construct()) is None
     assert DETECTORS["refchecker-sentences-joint"].fits(MODEL) is None
+
+
+def test_the_adapter_is_asked_of_models_that_have_it() -> None:
+    class Adapted(ScriptedModel):
+        @property
+        def judging(self) -> dict[str, Any]:
+            return {"extra_body": {}}
+
+    model = Adapted(script=lambda stage, messages: "x")
+    for claims in ("sentences", "triplets"):
+        detector = DETECTORS[f"refchecker-{claims}-adapter"]
+        assert detector.fits(MODEL) == NO_ADAPTER
+        assert detector.fits(model) is None
+        assert detector.make(model).fingerprints["checker"].startswith("adapter")
 
 
 def test_variants_of_self_check_share_samples_and_each_counts_their_cost() -> None:

@@ -77,6 +77,12 @@ def _gives_logprobs(model: BaseChatModel) -> str | None:
     return "the model gives no log-probabilities"
 
 
+def _has_adapter(model: BaseChatModel) -> str | None:
+    if getattr(model, "judging", None) is not None:
+        return None
+    return "the model has no adapter of demur's"
+
+
 @dataclass(frozen=True)
 class Detector:
     """Describe a configuration of an evaluator that can be compared."""
@@ -126,7 +132,7 @@ def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
             None if calls is None else calls + (claims != "sentences"),
             partial(RefChecker, claims=claims, checker=_NLI if checker == "nli" else checker),
             _sources,
-            _gives_logprobs if checker == "logprobs" else _any_model,
+            _FITS.get(checker, _any_model),
         )
         for claims in ("sentences", "triplets")
     ]
@@ -142,9 +148,11 @@ def _fewl(which: str, what: str, calls: int) -> Detector:
     return Detector(f"fewl-{which}", f"FEWL: {what}", calls, make, _question)
 
 
+_FITS = {"adapter": _has_adapter, "logprobs": _gives_logprobs}
 _CHECKERS = {
     "joint": "checked in one call",
     "per_claim": "checked one by one",
+    "adapter": "checked one by one by demur's adapter for the local model",
     "logprobs": "checked one by one by the labels' log-probabilities",
     "nli": "checked by a cross-encoder for NLI, without the model",
 }
@@ -218,6 +226,7 @@ _EVERY = (
     Detector(
         "fewl", "FEWL: five answers of the model's own, weighted by expertise", 2, FEWL, _question
     ),
+    *_refcheckers("adapter", None),
     *_refcheckers("logprobs", None),
     *_refcheckers("per_claim", None),
     _self_check("embedding", "by embeddings of five samples"),

@@ -264,7 +264,7 @@ def _make(bench: Bench) -> Result:
             "is FEWL's (equation 4, weights of mean one). The last column compares with the first "
             "model alone, by the same similarity, with or without the penalty.",
             "Weighed by labels: by how much nearer a reference is to the right answer than to the "
-            "wrong ones that are scored, which nobody knows in earnest. No estimate can do better.",
+            "wrong ones that are scored. An estimate without labels is hardly better than that.",
             "The document is CHALE's long answer, from which its right answers are cut, and "
             "HaluEval's knowledge.",
         ),
