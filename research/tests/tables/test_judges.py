@@ -109,8 +109,7 @@ def test_a_model_judges_by_log_probabilities_without_the_adapter(tmp_path: Path)
     found = made("judges-limits", tmp_path / "r", model, {"aggrefact": ONE}, options=options)
     assert model.given
     assert not any("extra_body" in given for given in model.given)
-    # A limit of its own, which is not that of the adapter.
-    assert values(found, "0.85 (what RefChecker does)")[1] == pytest.approx(100 / 3)
+    assert values(found, "0.50 (what RefChecker does)")[1] == pytest.approx(100 / 3)
 
 
 def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> None:

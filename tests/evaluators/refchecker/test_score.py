@@ -128,7 +128,7 @@ def test_where_labels_are_missing_it_lies_within_its_bounds(shares: Shares) -> N
 
 
 def test_a_threshold_that_was_chosen_from_scores_is_the_limit_of_each_claim() -> None:
-    scores = [0.95, 0.6, 0.4, 0.3]
+    scores = [0.95, 0.4, 0.3, 0.2]
     found = [judged([[score, 0.1]]) for score in scores]
     assert [one.passed for one in found] == [True, False, False, False]
     chosen = calibrate(found, [False, False, True, True], target=0.5, confidence=0.5)

@@ -70,7 +70,7 @@ _MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "adapter": 1, "nli": 
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
 # likely label.
 _SUPPORTED_FROM: dict[str, float | None] = {
-    **{"logprobs": 0.85, "adapter": 0.5, "nli": None},
+    **{"logprobs": 0.5, "adapter": 0.5, "nli": None},
     SMALL: 0.5,
 }
 _SOFT_THRESHOLD = 0.8
@@ -125,8 +125,8 @@ class RefChecker(ClaimEvaluator):
             for the local model, else "triplets".
         supported_from: The probability of Entailment from which a claim counts as supported, in
             (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
-            give probabilities use it. None: 0.5 for "small" and "adapter", and 0.85 for
-            "logprobs"; a cross-encoder for NLI gives its most likely label.
+            give probabilities use it. None: 0.5; a cross-encoder for NLI gives its most likely
+            label.
         aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
             claim has it, else Neutral if any claim has it, else Entailment. "major": the most
             frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
