@@ -31,7 +31,7 @@ def knows(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     label = "Contradiction" if "low" in claim else "Entailment"
     if stage == "joint":
         return f"1. {label}"
-    sure = 0.95 if "Mill 0" not in claim else 0.6
+    sure = 0.95 if "Mill 0" not in claim else 0.4
     other = math.log((1 - sure) / 2)
     names = ("Entailment", "Neutral", "Contradiction")
     shares = {name: math.log(sure) if name == label else other for name in names}
