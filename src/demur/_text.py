@@ -15,7 +15,7 @@ _GLUED = re.compile(r"\.[A-Za-z_]")
 # A name such as collections.Counter. Two sentences without a space between them may look like one
 # too. They are read as one sentence then, all of which has to be supported.
 _DOTTED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
-_BREAK = re.compile(r"[\r\n\u2028\u2029]")
+_SPACE = re.compile(r"\s")
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
 _INDENT = re.compile(r"[^\S\r\n\u2028\u2029]*")
 # A line shorter than this was not broken because of a maximal width.
@@ -116,7 +116,8 @@ def _indent(text: str, line: tuple[int, int]) -> str:
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
-    line = _BREAK.sub(" ", replace_surrogates(block))
+    # A break that wraps is no end. Behind an initial, sentencex panics at a space of two bytes.
+    line = _SPACE.sub(" ", replace_surrogates(block))
     at = 0
     while at < len(line):
         stretch = line[at : at + _STRETCH]

@@ -174,6 +174,7 @@ _ELEMENTS = {"p", "a", "sup", "section", "ol", "li", "hr", "div"}
 @given(_SAID, _SAID, st.booleans(), IN_TEXT)
 @example("- ", "word", False, "footnotes")
 @example("https://evil.example/", "www.evil.example", True, "footnotes")
+@example("Guide", "evil.museum__", False, "footnotes")
 def test_titles_and_quotes_are_text(title: str, quote: str, linked: bool, form: Form) -> None:
     metadata = {"title": title, **({"url": URL} if linked else {})}
     quote = f"{quote}." if quote.strip() else TEXT

@@ -32,7 +32,7 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff。！？]")
 _SPECIAL = re.compile(
     r"^(?:[-+:=]|\d{1,9}(?=[.)]))|[\\`*_\[\]<>|~&@#!$^{}]|:(?=//)|/(?=/)|(?<=[wW]{3})\."
     r"|(?<=\w)\.(?=(?:[^\W\d_]{2}|biz|com|edu|gov|net|org|pro|web|xxx|aero|asia|coop|info|museum"
-    r"|name|shop)(?!\w)|xn--)",
+    r"|name|shop)(?![^\W_])|xn--)",
     re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?=#?\w+;)")
