@@ -50,6 +50,7 @@ class Counts:
     """The tokens of the messages, and of the schemas that come with them."""
     completion_tokens: int = 0
     """The tokens of the replies that could be read."""
+    under_way: int = 0
     most_at_once: int = 0
     """The most requests that were under way at a time."""
     spoiled: int = 0
@@ -64,7 +65,6 @@ class Script:
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._now = 0
         self._known: dict[bytes, tuple[dict[str, Any], Answer, int, int]] = {}
         self.reset(0.0, 0)
 
@@ -77,8 +77,8 @@ class Script:
 
     def begin(self, body: bytes) -> tuple[Answer, bytes]:
         """Return the answer to a request that has arrived, and its body."""
-        self._now += 1
-        self.counts.most_at_once = max(self.counts.most_at_once, self._now)
+        self.counts.under_way += 1
+        self.counts.most_at_once = max(self.counts.most_at_once, self.counts.under_way)
         self.counts.requests += 1
         try:
             request, right, read, written = self._right(body)
@@ -91,11 +91,6 @@ class Script:
         if answer.text is not None and answer.status == 200 and answer.body is None:
             self.counts.completion_tokens += written
         return answer, _body(answer, request, read, written)
-
-    def end(self, late: float) -> None:
-        """Note that a request got its answer, `late` seconds after it was due."""
-        self._now -= 1
-        self.counts.latest_ms = max(self.counts.latest_ms, 1000 * late)
 
     def _right(self, body: bytes) -> tuple[dict[str, Any], Answer, int, int]:
         # A repeated request costs no CPU, so that no reply is late.
@@ -162,10 +157,14 @@ class _Answering(Connection):
             loop = asyncio.get_running_loop()
             due = loop.time() + self._latency
             answer, reply = self._script.begin(body)
-            loop.call_at(due, partial(self._answer, due, answer, reply))
+            # A request that began before a reset is none of the counts after it.
+            counts = self._script.counts
+            loop.call_at(due, partial(self._answer, due, counts, answer, reply))
 
-    def _answer(self, due: float, answer: Answer, reply: bytes) -> None:
-        self._script.end(asyncio.get_running_loop().time() - due)
+    def _answer(self, due: float, counts: Counts, answer: Answer, reply: bytes) -> None:
+        counts.under_way -= 1
+        late = asyncio.get_running_loop().time() - due
+        counts.latest_ms = max(counts.latest_ms, 1000 * late)
         if answer.cut:
             self.close()
         else:
