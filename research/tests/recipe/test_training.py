@@ -41,7 +41,7 @@ def few(rows: list[TrainingRow]) -> list[TrainingRow]:
 def adapted(language_model: Path, few: list[TrainingRow]) -> tuple[adapter.Judge, list[float]]:
     """Return a language model with a trained adapter, and the losses of the training."""
     judge = adapter.load(language_model)
-    schedule = Schedule(seconds=ENDLESS, rate=1e-2, passes=24, batch_tokens=2048)
+    schedule = Schedule(seconds=ENDLESS, rate=5e-3, passes=30, batch_tokens=8192)
     return judge, [*train_judge(judge, few, schedule).losses]
 
 
