@@ -51,6 +51,7 @@ class Counts:
     completion_tokens: int = 0
     """The tokens of the replies that could be read."""
     under_way: int = 0
+    """The requests of these that have no answer yet."""
     most_at_once: int = 0
     """The most requests that were under way at a time."""
     spoiled: int = 0
@@ -58,6 +59,11 @@ class Counts:
     """The longest delay of a reply in milliseconds, which is what the server itself adds."""
     unknown: int = 0
     """The requests that are from no peer, which get status 400."""
+
+    def end(self, late: float) -> None:
+        """Note that a request got its answer, `late` seconds after it was due."""
+        self.under_way -= 1
+        self.latest_ms = max(self.latest_ms, 1000 * late)
 
 
 class Script:
@@ -157,14 +163,11 @@ class _Answering(Connection):
             loop = asyncio.get_running_loop()
             due = loop.time() + self._latency
             answer, reply = self._script.begin(body)
-            # A request that began before a reset is none of the counts after it.
-            counts = self._script.counts
+            counts = self._script.counts  # its own ones, if they are reset before it is answered
             loop.call_at(due, partial(self._answer, due, counts, answer, reply))
 
     def _answer(self, due: float, counts: Counts, answer: Answer, reply: bytes) -> None:
-        counts.under_way -= 1
-        late = asyncio.get_running_loop().time() - due
-        counts.latest_ms = max(counts.latest_ms, 1000 * late)
+        counts.end(asyncio.get_running_loop().time() - due)
         if answer.cut:
             self.close()
         else:
