@@ -12,6 +12,7 @@ from demur_research.tables import (
     exact,
     injection,
     judges,
+    languages,
     quotes,
     refchecker,
     reverse_validation,
@@ -36,6 +37,7 @@ TABLES: Mapping[str, Table] = {
         windows.TABLES,
         window_sizes.TABLES,
         exact.TABLES,
+        languages.TABLES,
         quotes.TABLES,
     )
     for table in tables

@@ -7,8 +7,9 @@ with the search for strings that stand in no text, which RefChecker does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from demur import Evaluation
 from demur.evaluators.refchecker.exact_strings import missing_strings
@@ -20,22 +21,78 @@ from demur_research.texts.answers import let_through
 from demur_research.texts.exact import ExactClaim, exact_claims
 
 
+class Planted(Protocol):
+    """A claim of which one thing decides whether its passage supports it."""
+
+    @property
+    def claim(self) -> str:
+        """Return the claim's text."""
+
+    @property
+    def passage(self) -> str:
+        """Return the passage's text."""
+
+    @property
+    def passage_id(self) -> str:
+        """Return the name of the passage; claims that share it are drawn together."""
+
+    @property
+    def supported(self) -> bool:
+        """Return whether the passage supports the claim."""
+
+
+C = TypeVar("C", bound=Planted)
+
+
 @dataclass(frozen=True)
-class _Measured:
+class Measured(Generic[C]):
     """Hold a claim with what a judge and the search say of it; None: the judge says nothing."""
 
-    claim: ExactClaim
+    claim: C
     alone: bool | None
     """Whether the judge by itself supports the claim."""
     found: bool
     """Whether all strings of the claim stand in the passage."""
     passes: bool | None
     """Whether RefChecker lets the claim pass."""
+    done: Done[Evaluation]
+    """RefChecker's evaluation of the claim, and its cost."""
 
 
-def _figures(of: Sequence[_Measured]) -> tuple[Figure | None, ...]:
+COLUMNS = (
+    Column("wrong that pass the judge, %"),
+    Column("the search, %"),
+    Column("both, %"),
+    Column("right that fail by the judge, %"),
+    Column("by the search, %"),
+    Column("by both, %"),
+)
+SEARCH = "The search looks for each number and identifier of the claim in the passage."
+
+
+def measured(bench: Bench, name: str, claims: Sequence[C]) -> list[Measured[C]]:
+    """Have the judge of a name judge claims, and search their strings."""
+    judge = Judge(bench, name)
+    texts = [sample(one.claim, (one.passage,)) for one in claims]
+    found = []
+    for claim, done in zip(claims, bench.judged(name, judge.evaluator, texts), strict=True):
+        (of_claim,) = done.value.claims
+        alone = None if of_claim.support is None else of_claim.support >= (judge.least or 0.5)
+        stand = not missing_strings(claim.claim, [claim.passage])
+        passes = None if done.value.undetermined else let_through(done.value)
+        found.append(Measured(claim, alone, stand, passes, done))
+    return found
+
+
+def row(name: str, of: Sequence[Measured[C]]) -> Row:
+    """Return the row of claims."""
+    known = [one for one in of if one.passes is not None]
+    return Row(name, _figures(of), items=len(known), undetermined=len(of) - len(known))
+
+
+def _figures(of: Sequence[Measured[C]]) -> tuple[Figure | None, ...]:
     """Return the shares of wrong claims that pass and of right ones that fail, three ways."""
-    ways: tuple[Callable[[_Measured], bool | None], ...] = (
+    ways: tuple[Callable[[Measured[C]], bool | None], ...] = (
         lambda one: one.alone,
         lambda one: one.found,
         lambda one: one.passes,
@@ -53,7 +110,9 @@ def _figures(of: Sequence[_Measured]) -> tuple[Figure | None, ...]:
     return tuple(figures)
 
 
-def _rows(every: Sequence[_Measured]) -> Iterator[tuple[str, list[_Measured]]]:
+def _rows(
+    every: Sequence[Measured[ExactClaim]],
+) -> Iterator[tuple[str, list[Measured[ExactClaim]]]]:
     """Yield the names of rows, with their claims: all of a kind, each form, and each language."""
     for kind in dict.fromkeys(one.claim.kind for one in every):
         of_kind = [one for one in every if one.claim.kind == kind]
@@ -66,43 +125,18 @@ def _rows(every: Sequence[_Measured]) -> Iterator[tuple[str, list[_Measured]]]:
 
 def _make(bench: Bench) -> Result:
     name = judge_of(bench)
-    judge = Judge(bench, name)
-    claims = exact_claims()[: bench.limit]
-    texts = [sample(one.claim, (one.passage,)) for one in claims]
-    done = bench.judged(name, judge.evaluator, texts)
-    every = [*_measured(claims, done, judge.least)]
-    rows = []
-    for named, of in _rows(every):
-        known = [one for one in of if one.passes is not None]
-        rows.append(Row(named, _figures(of), items=len(known), undetermined=len(of) - len(known)))
-    rows.append(Row("all", _figures(every), items=len(every), spent=mean_cost(done)))
+    every = measured(bench, name, exact_claims()[: bench.limit])
+    rows = [row(named, of) for named, of in _rows(every)]
+    spent = mean_cost([one.done for one in every])
+    rows.append(Row("all", _figures(every), items=len(every), spent=spent))
     return Result(
-        (
-            Column("wrong that pass the judge, %"),
-            Column("the search, %"),
-            Column("both, %"),
-            Column("right that fail by the judge, %"),
-            Column("by the search, %"),
-            Column("by both, %"),
-        ),
+        COLUMNS,
         tuple(rows),
         (
-            f'The judge is "{name}". The search looks for each number and identifier of the claim '
-            "in the passage.",
+            f'The judge is "{name}". {SEARCH}',
             "Claims about one passage count in the intervals as fewer independent ones.",
         ),
     )
-
-
-def _measured(
-    claims: Iterable[ExactClaim], done: Iterable[Done[Evaluation]], least: float | None
-) -> Iterator[_Measured]:
-    for claim, one in zip(claims, done, strict=True):
-        (of_claim,) = one.value.claims
-        alone = None if of_claim.support is None else of_claim.support >= (least or 0.5)
-        found = not missing_strings(claim.claim, [claim.passage])
-        passes = None if one.value.undetermined else let_through(one.value)
-        yield _Measured(claim, alone, found, passes)
 
 
 EXACT = Table(
