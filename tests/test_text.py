@@ -1,3 +1,5 @@
+import re
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -11,6 +13,8 @@ ANY_TEXT = st.text(st.characters(), max_size=60)
 PIECES = [
     "Ann runs Crumb. ", "Dr. No", "e.g. ", "漢字。", "ไทย", "שלום עולם. ", "😀", "\u0301", "\r\n",
     "\t", "\n\n", " ", "é", "a" * 30, "1234567", "³²", "\ud800", "\x00", "\u2028", "?!", '"',
+    "ค่าเข้า 20 บาท ", "هل المتحف مفتوح؟ ", "السِّعر ٢٠ درهما، ", "הַמּוּזֵיאוֹן פתוח. "
+    "पुल लंबा है। ",
 ]
 # fmt: on
 TEXT = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -36,6 +40,23 @@ def test_sentences_cover_all_that_is_not_blank_and_index_the_text(text: str) -> 
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     covered = "".join(text[start:end] for start, end in spans)
     assert [s for s in covered if not s.isspace()] == [s for s in text if not s.isspace()]
+
+
+@pytest.mark.parametrize(
+    "sentences_of",
+    [
+        ["هل المتحف مفتوح؟", "نعم.", "السعر 20 درهما، والدخول مجاني يوم الجمعة."],
+        ["המוזיאון פתוח בשבת.", "המחיר הוא 20 שקל?", "כן!"],
+        ["पुल 1911 में खुला।", "यह लंबा है।", "क्या?"],
+        ["یہ پل 1911 میں کھلا۔", "یہ لمبا ہے۔"],
+        ["¿Es gratis?", "Sí.", "¡Claro!"],
+        ["The tower is tall.", "برج طويل.", "塔很高。", "Он открыт.", "מגדל גבוה."],
+        ["ค่าเข้า 20 บาท ปิดวันจันทร์"],  # Thai has no mark for the end of a sentence.
+    ],
+)
+def test_sentences_end_with_the_marks_of_their_script(sentences_of: list[str]) -> None:
+    text = " ".join(sentences_of)
+    assert [text[start:end] for start, end in sentences(text)] == sentences_of
 
 
 @pytest.mark.parametrize(
@@ -101,7 +122,16 @@ def test_words_index_the_text_and_are_case_folded(text: str) -> None:
     found = list(words(text))
     assert all(word == text[start:end].casefold() for word, start, end in found)
     assert all(end <= start for (_, _, end), (_, start, _) in pairwise(found))
-    assert sum(end - start for _, start, end in found) == sum(s.isalnum() or s == "_" for s in text)
+    within = {at for _, start, end in found for at in range(start, end)}
+    assert all(at in within for at, sign in enumerate(text) if sign.isalnum() or sign == "_")
+    # Beside letters and digits, words have only the marks that scripts put on letters.
+    others = {text[at] for at in within if not (text[at].isalnum() or text[at] == "_")}
+    assert all(unicodedata.category(sign)[0] in "MC" for sign in others)
+
+
+def test_marks_on_letters_do_not_cut_words() -> None:
+    text = "नहीं है। السِّعر הַמּוּזֵיאוֹן café"
+    assert [text[start:end] for _, start, end in words(text)] == re.split("।? ", text)
 
 
 def test_unspaced_scripts_have_one_word_per_sign() -> None:

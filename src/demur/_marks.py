@@ -13,13 +13,16 @@ from demur._json_places import places
 from demur._markdown_code import code_in
 
 _NUMBERS = r"\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*"
-_WORD = r"(?:sources?|ref(?:erence)?s?|quellen?)"
+_WORD = (
+    r"(?:sources?|ref(?:erence)?s?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|źród[łl][oa]"
+    r"|kaynak(?:lar)?|источники?|джерел[оа]|sumber|nguồn|ال(?:مصدر|مصادر)|स्रोत|来源|來源|出典|출처)"
+)
 # A match may begin only at the first of a run of spaces or line breaks. If it could begin at each
 # of them, the time would grow with the square of the run's length.
 _SPACES = r"(?<![ \t])[ \t]*"
 _BREAKS = r"(?<!\n)\n*"
 NUMBERED = re.compile(
-    rf"{_SPACES}(?:\[{_NUMBERS}\]|【[^】\n]{{0,40}}】|\((?i:{_WORD}):?\s*[\d,;\s]{{1,20}}\))"
+    rf"{_SPACES}(?:\[{_NUMBERS}\]|【[^】\n]{{0,40}}】|\((?i:{_WORD})[:：]?\s*[\d,;\s]{{1,20}}\))"
 )
 """A citation by number, with the white space before it: "[1]", "[^2]", "[1, 3]", "【1】"."""
 FORM = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】|\(\d{1,2}\)(?=[.,;]|\s*$)", re.MULTILINE)
@@ -34,10 +37,10 @@ _INLINE = re.compile(
     rf"{_SPACES}(?:{_OPEN}{{1,2}}{_UNSEEN}(?P<bracket>{_NUMBERS}){_UNSEEN}{_CLOSE}{{1,2}}"
     r"(?:\((?:[^()\n]|\([^()\n]{0,99}\)){0,500}\))?"
     rf"|【(?P<corner>[^【】\n]{{0,40}})】"
-    rf"|\(\s*(?i:{_WORD})\s*:\s*(?P<named>[^()\n]{{1,200}})\))"
+    rf"|\(\s*(?i:{_WORD})\s*[:：]\s*(?P<named>[^()\n]{{1,200}})\))"
 )
 _LIST = re.compile(
-    rf"{_BREAKS}^[ \t>*_#-]*(?i:{_WORD})[*_]*\s*:[*_]*[ \t]*(?P<rest>[^\n]*)"
+    rf"{_BREAKS}^[ \t>*_#-]*(?i:{_WORD})[*_]*\s*[:：][*_]*[ \t]*(?P<rest>[^\n]*)"
     r"(?P<more>(?:\n{1,2}[ \t]*(?:[-*•]|\[\^?\d{1,3}\]|\d{1,3}[.)])[^\n]*)*)",
     re.MULTILINE,
 )

@@ -21,7 +21,13 @@ _INDENT = re.compile(r"[^\S\r\n\u2028\u2029]*")
 # A line shorter than this was not broken because of a maximal width.
 _SHORTEST_WRAPPED = 40
 _ITEM = re.compile(r"\s*(?:[-*•–#|>`=]|\d{1,3}[.)]\s|[a-zA-Z][.)]\s)")
-_WORD = re.compile(r"\w+")
+WORD_SIGNS = (
+    r"\w\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u0900-\u0963\u0966-\u096f\u0971-\u0dff"
+)
+"""The signs of words, for a class of a pattern: letters, digits, and the marks that Hebrew, Arabic
+and the scripts of India put on letters. These marks are no letters for a pattern."""
+_WORD = re.compile(rf"[{WORD_SIGNS}]+")
 # A piece is a word, a run of digits or a mark, much as byte-pair tokenizers first cut a text.
 _PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
 _LONGEST_TOKEN = 6
@@ -29,11 +35,14 @@ _LONGEST_TOKEN = 6
 _ASCII_TOKEN = re.compile(
     rf"[a-zA-Z]{{1,{_LONGEST_TOKEN}}}|\d\d?|_{{1,{_LONGEST_TOKEN}}}|[^\w\s]|\s{{2,}}"
 )
-# Each sign of these scripts counts as a word. They have no spaces between words, or, like Korean,
-# write particles together with the words.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
 )
+"""The pattern of a sign that counts as a word.
+
+These scripts have no spaces between words, or, like Korean, write particles together with the
+words.
+"""
 # These direction marks reorder the text around them: a passage could look like its own opposite.
 _REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _VISIBLE: dict[int, int | str] = {
@@ -138,9 +147,9 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
 
 def words(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the words of `text`, case-folded, each with its span."""
-    spaced = not _UNSPACED.search(text)
+    spaced = not UNSPACED.search(text)
     for match in _WORD.finditer(text):
-        if spaced or not _UNSPACED.search(match.group()):
+        if spaced or not UNSPACED.search(match.group()):
             yield match.group().casefold(), match.start(), match.end()
         else:
             for at, sign in enumerate(match.group(), match.start()):
@@ -149,7 +158,7 @@ def words(text: str) -> Iterator[tuple[str, int, int]]:
 
 def word_set(text: str) -> frozenset[str]:
     """Return the distinct words of `text`, case-folded."""
-    if _UNSPACED.search(text):
+    if UNSPACED.search(text):
         return frozenset(word for word, _, _ in words(text))
     return frozenset(map(str.casefold, _WORD.findall(text)))
 

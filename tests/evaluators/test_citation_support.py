@@ -42,6 +42,24 @@ def test_each_sentence_is_held_against_what_it_cites(answer: str, labels: list[s
     assert found.failures == (() if good else (Failure.CITATION,))
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It opened in 1793 (افتتح المتحف) [1].",
+        "המוזיאון opened in 1793 [1].",
+        "พิพิธภัณฑ์ opened in 1793 [1].",
+        "它 opened in 1793【1】。",
+        "पुल opened in 1793 [1]।",
+    ],
+)
+def test_a_citation_is_found_in_mixed_text_of_any_direction(sentence: str) -> None:
+    found = _found(f"السعر 20 درهما؟ {sentence} המחיר 20.")
+    (claim,) = found.claims
+    assert claim.label == "Entailment"
+    assert "1793" in claim.text
+    assert "[1]" not in claim.text
+
+
 def test_evidence_counts_the_contexts_of_the_whole() -> None:
     found = _found("It has 35000 works [2].")
     (claim,) = found.claims

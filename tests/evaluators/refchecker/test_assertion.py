@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur import Sample
 from demur.evaluators.refchecker.assertion import states_nothing, too_short
 from demur.evaluators.refchecker.coverage import stating
 
@@ -22,8 +23,14 @@ NOTHING = [
     "제공된 지문에는 다리의 개통 연도가 나와 있지 않습니다.",
     "عذرًا، لا أعرف الإجابة.",
     "दिए गए अनुच्छेदों में इसका उल्लेख नहीं है।",
+    "Je ne sais pas.",
+    "No lo sé.",
+    "Я не знаю.",
+    "Los documentos no lo dicen.",
+    "Bonjour ! Comment puis-je vous aider ?",
     "(Source: 2)",
     "👍",
+    "Thank you! 🙏",
 ]
 SOMETHING = [
     "No, copy.copy does not copy nested objects.",
@@ -63,14 +70,17 @@ SOMETHING = [
     "You are welcome to enter the tower.",
     "What a tower, it is 90 m high?",
     "See 1911",
-    # No rule knows the refusals of these languages, so they are checked.
-    "Je ne sais pas.",
+    # Demur has no file of these languages, so their refusals are checked.
+    "Jag vet inte.",
+    "Nevím.",
+    "אני לא יודע.",
+    "ฉันไม่ทราบ",
 ]
 
 
 @pytest.mark.parametrize("sentence", NOTHING)
 def test_what_states_nothing(sentence: str) -> None:
-    assert stating(sentence) == []
+    assert stating(Sample(answer=sentence)) == []
 
 
 @pytest.mark.parametrize("sentence", SOMETHING)

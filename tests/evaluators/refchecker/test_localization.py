@@ -11,7 +11,8 @@ from demur.schema import ClaimLabel
 # fmt: off
 PIECES = [
     "Ann runs Crumb. ", "It opened in 2012! ", "漢字", "。", "עולם ", "😀", "\u0301", "\r\n", "\t",
-    "\ud800", "\x00", "É ", "ß", "\u202e",
+    "\ud800", "\x00", "É ", "ß", "\u202e", "ค่าเข้า 20 บาท ", "السِّعر ٢٠ درهما، ", "نعم؟ ",
+    "הַמּוּזֵיאוֹן פתוח. ", "पुल लंबा है। ",
 ]
 # fmt: on
 ANY_TEXT = st.text(st.characters(), max_size=40)
@@ -33,6 +34,9 @@ def said(claim: str, answer: str) -> str | None:
         ("李白 写 诗", "杜甫来了。李白写了诗。", "李白写了诗"),
         ("דנה גרה", "\u202bשלום. כאן דנה גרה\u202c.", "דנה גרה"),
         ("Straße", "Die STRASSE ist lang", "STRASSE"),
+        ("ค่าเข้า 20 บาท", "ปิดวันจันทร์\nค่าเข้า 20 บาท", "ค่าเข้า 20 บาท"),
+        ("السعر 20", "المتحف مفتوح. السعر 20 درهما.", "السعر 20"),
+        ("पुल लंबा", "वह पुराना है। पुल लंबा है।", "पुल लंबा"),
         ("Bo left", "A\ud800B. Yes: Bo\ud800 left!", "Bo\ud800 left"),
         ("nothing shared", "Ann runs Crumb.", None),
         ("…!", "Ann runs Crumb…!", None),

@@ -31,6 +31,7 @@ def places(answer: str) -> list[str]:
         ("- Oslo\n- Bergen", ["Oslo", "Bergen"], ["Oslo", "Bergen"]),
         ("# Norway\n\nIt is a kingdom.", ["It is a kingdom."], None),
         ("# Norway", ["Norway"], None),
+        ("# Closed: Mondays\n\nIt is big.", ["Closed: Mondays", "It is big."], None),
         ("42. That is how many there are.", ["42. That is how many there are."], None),
         ("A. Smith founded the mill.", ["A. Smith founded the mill."], None),
         (

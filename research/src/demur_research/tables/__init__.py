@@ -16,6 +16,7 @@ from demur_research.tables import (
     quotes,
     refchecker,
     reverse_validation,
+    statements,
     unchecked,
     window_sizes,
     windows,
@@ -37,6 +38,7 @@ TABLES: Mapping[str, Table] = {
         windows.TABLES,
         window_sizes.TABLES,
         exact.TABLES,
+        statements.TABLES,
         languages.TABLES,
         quotes.TABLES,
     )

@@ -26,13 +26,12 @@ def _make(bench: Bench) -> Result:
     name = judge_of(bench)
     asked = bench.names("languages", languages())
     pairs = {
-        kind: list(dict.fromkeys(_PAIRS[kind](language) for language in asked))
+        kind: [
+            _PAIRS[kind](language) for language in asked if kind == "same" or language != ENGLISH
+        ]
         for kind in bench.names("pairs", _PAIRS)
     }
-    texts = {
-        pair: [*translated(*pair)][: bench.limit]
-        for pair in dict.fromkeys(pair for of in pairs.values() for pair in of)
-    }
+    texts = {pair: [*translated(*pair)][: bench.limit] for of in pairs.values() for pair in of}
     # Sorted by passage, because a server does not process again a passage it has just read.
     every = sorted((one for of in texts.values() for one in of), key=lambda one: one.passage)
     found = dict(zip(every, measured(bench, name, every), strict=True))
@@ -49,7 +48,8 @@ def _make(bench: Bench) -> Result:
         (
             f'The judge is "{name}". {SEARCH}',
             "Thirty cases with a right and a wrong claim, translated from English. The rows of all "
-            "and of what decides leave out English claims about English passages.",
+            "and of what decides leave out English claims about English passages. Claims in other "
+            "letters than their passage are undetermined.",
         ),
     )
 

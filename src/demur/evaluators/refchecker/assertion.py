@@ -1,19 +1,26 @@
 """Decide whether a sentence states anything, by its own form and without a model.
 
 A sentence that no rule recognises counts as a statement and is checked. So a gap in the rules costs
-a check, and lets nothing pass.
+a check, and lets nothing pass. What the rules know of each language is in `languages`.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from demur._text import word_set, words
-from demur.evaluators.refchecker.phrases import APOLOGY, LANGUAGES
-from demur.evaluators.refchecker.word_lists import CLAUSAL, FUNCTION_WORDS, VERBS
+from demur._text import UNSPACED, WORD_SIGNS, word_set, words
+from demur.evaluators.refchecker.languages import (
+    CONTRAST,
+    NOTHING,
+    Language,
+    languages,
+    likely,
+    nearest,
+    plain,
+    possible,
+)
 
 # A longer sentence or clause counts as a statement.
 _LONGEST = 400
@@ -25,51 +32,24 @@ _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
 _MOST_TAG_WORDS = 3
 _MOST_TAG_SIGNS = 5
 
+_POLITE = (
+    *("nothing.greetings", "nothing.thanks", "nothing.courtesies", "nothing.offers"),
+    "answer.affirmation",
+)
+
 _QUESTION_MARKS = "?\uff1f\u061f"
 _DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CLAUSES = re.compile(
     r"[,;:()\u2014\u2013\uff0c\u3001\uff1b\uff1a\u060c\u061b\u3002\u2026!.\uff01\u0964]+|\s-+\s|\n"
 )
 _COMMA = re.compile(r"[,\uff0c\u3001\u060c]")
-_MARKUP = re.compile(r"[*_#>`~\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]+")
-_ARABIC_MARKS = re.compile("[\u0640\u064b-\u065f\u0670]")
-_CONTRACTIONS = (
-    (re.compile(r"[\u2019\u02bc`]"), "'"),
-    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(r"'m\b"), " am"),
-    (re.compile(r"'re\b"), " are"),
-    (re.compile(r"'ve\b"), " have"),
-    (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"\b(i|we|you)'d\b"), r"\1 would"),
-    (re.compile(r"\b(it|that|there|here|what)'s\b"), r"\1 is"),
-    (re.compile("[\u0623\u0625\u0622]"), "\u0627"),  # alef with a hamza, as most people write it
-)
-# An announcement of a list or an answer: "Here is what I found:"
-_LEAD_IN = re.compile(
-    r"(?:here|below|the following|based on|according to|in short|in summary|summary|answer|"
-    r"sources?|references?|hier|zusammenfassung|antwort|quellen?)\b[^.!?:\d]{0,60}:"
-)
-# A pointer to the sources, with no word of its own but a file's name.
-_POINTER = re.compile(
-    r"(?:sources?|references?|see|cf\.?|quellen?|siehe|vgl\.?|来源|参考|出典|출처|المصدر|स्रोत)\s*:?"
-    r"(?:\s*,?\s*(?:\[\^?\d{1,3}\]|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
-)
-# A few words without a verb behind "and", as in "the height and the weight".
-_PHRASE = re.compile(
-    r"(?:(?:the|a|an|its|their|his|her|my|any|other) )?[^\W\d]+(?: [^\W\d]+)?"
-    r"(?: (?:in|from|of|within|on) (?:[^\W\d]+ ?){1,4})?"
-)
-# These words continue the same question: "Which one, and when?".
-_HARMLESS_IN_QUESTIONS = frozenset(
-    ("and", "so", "while", "more than", "rather", "yet", "still", "instead", "und", "da")
-)
-# Words that link a question to the sentence before it: "And how tall is it?"
-_LINKED = re.compile(r"\A(?:(?:and|but|so|or|then|also|now|well|okay|ok|und|aber|oder)\b[\s,]*)+")
-_VERBAL = re.compile(r"\w{2,}ed\b")
-_EMBEDDED = re.compile(
-    r"(?:wer|was|wann|wo|wie|ob|welche[rsnm]?|warum|woher|wohin|dass|wem|wen)\b\D*"
+# The signs around the words of a clause, such as quotes, a question mark and emoji.
+_AROUND = re.compile(rf"\A[^{WORD_SIGNS}]+|[^{WORD_SIGNS}]+\Z")
+# How an announcement of a list or an answer goes on: "Here is what I found:"
+_ANNOUNCED = re.compile(r"\b[^.!?:\d]{0,60}:")
+# Signs for sources, and names of files.
+_SOURCES = re.compile(
+    r"\s*:?(?:\s*,?\s*(?:\[\^?\d{1,3}\]|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
 )
 
 
@@ -79,8 +59,9 @@ def states_nothing(sentence: str) -> bool:
 
     Such a sentence is a question, a greeting, thanks, a refusal or first-person ignorance, or it
     says that the sources are silent. None of its clauses may say anything else ("..., but it opened
-    in 1911"). A text without a letter or a digit states nothing either. The rules know English,
-    German, Chinese, Japanese, Korean, Arabic and Hindi.
+    in 1911"). A text without a letter or a digit states nothing either. A sentence in a language
+    that has no file in `languages` is never one of these. An affirmation ("Certainly.") states
+    nothing by itself; see `affirms`.
 
     Args:
         sentence: One sentence, or a text in its place such as an item of a list or a value.
@@ -89,12 +70,36 @@ def states_nothing(sentence: str) -> bool:
         return True
     if len(sentence) > _LONGEST:
         return False
-    plain = _plain(sentence)
-    if _LEAD_IN.fullmatch(plain) or _POINTER.fullmatch(plain.strip("() ")):
+    text = plain(sentence)
+    if _announces(text) or _points(text.strip("() ")):
         return True
-    if plain.endswith(tuple(_QUESTION_MARKS)):
-        return _asks(plain)
-    return _all_nothing(plain)
+    if text.endswith(tuple(_QUESTION_MARKS)):
+        return _asks(text)
+    return _all_nothing(text)
+
+
+def is_polite(sentence: str) -> bool:
+    """Return whether a sentence is a greeting, thanks, an offer or an affirmation, or several."""
+    return all(
+        any(
+            language.says_nothing(language.rewritten(_bare(clause)), *_POLITE)
+            for language in nearest(clause)
+        )
+        for clause in _clauses(plain(sentence))
+    )
+
+
+def affirms(sentence: str) -> bool:
+    """Return whether a sentence states nothing by itself, and says yes: "Certainly, madam!".
+
+    It states something only if it answers a question. A plain "Yes." always states something.
+    """
+    return states_nothing(sentence) and any(
+        language.says_nothing(part, "answer.affirmation")
+        for clause in map(_bare, _clauses(plain(sentence)))
+        for language in nearest(clause)
+        for part in (clause, *dict(_between_contrasts(language, language.rewritten(clause))))
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -104,11 +109,17 @@ def only_asks(sentence: str) -> bool:
     A sentence without a mark at its end, as in a chat, is read as if it had a question mark: "how
     tall is it". A label before a colon is not a question: "When: at noon".
     """
-    plain = _LINKED.sub("", _plain(sentence))
-    if not plain or len(sentence) > _LONGEST:
+    if len(sentence) > _LONGEST:
         return False
-    unmarked = plain[-1].isalnum() and ":" not in plain
-    return (unmarked or plain.endswith(tuple(_QUESTION_MARKS))) and _asks(plain)
+    text = plain(sentence)
+    for language in possible(text):
+        linked = language.pattern("question.linked", whole_words=True)
+        while (match := linked.match(text)) is not None:
+            text = text[match.end() :].lstrip(" ,")
+    if not text:
+        return False
+    unmarked = text[-1].isalnum() and ":" not in text
+    return (unmarked or text.endswith(tuple(_QUESTION_MARKS))) and _asks(text)
 
 
 def stated_from(sentence: str) -> int:
@@ -120,11 +131,11 @@ def stated_from(sentence: str) -> int:
     if len(sentence) > _LONGEST:
         return 0
     begin = 0
-    ends = [_CLAUSES, *(language.contrast for language in LANGUAGES)]
     lowered = sentence.lower()
     if len(lowered) != len(sentence):  # then offsets in one are not valid in the other
         return 0
-    for match in sorted((m for end in ends for m in end.finditer(lowered)), key=re.Match.start):
+    ends = [match for one in nearest(lowered) for match in _contrasts(one, lowered)]
+    for match in sorted([*ends, *_CLAUSES.finditer(lowered)], key=re.Match.start):
         before = sentence[: match.start()]
         if any(map(str.isalnum, before)):
             if not states_nothing(before):
@@ -140,14 +151,21 @@ def too_short(text: str) -> bool:
     Words that only hold a sentence together do not count. In a script whose characters are words,
     two characters count as one word; in Korean, three.
     """
-    tokens = [word for word, _, _ in words(_DIGITS.sub("0", text))]
-    signs = [word for word in tokens if len(word) == 1 and word.isalpha() and not word.isascii()]
+    text = _DIGITS.sub("0", text)
+    tokens = [word for word, _, _ in words(text)]
+    signs = [word for word in tokens if UNSPACED.fullmatch(word)]
     hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
-    plain = sum(word not in FUNCTION_WORDS for word in tokens) - len(signs)
-    total = plain + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
+    others = len(tokens) - len(signs)
+    others -= sum(word in _function_words(text) for word in tokens if word not in signs)
+    total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
     if signs:
         return total < _LEAST_OF_SIGNS
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if not CLAUSAL.isdisjoint(tokens) else _LEAST_WORDS)
+    clausal = any(
+        not language.words(f"words.{name}").isdisjoint(tokens)
+        for language in likely(text)
+        for name in ("verbs", "pronouns")
+    )
+    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -156,90 +174,166 @@ def content_words(text: str) -> frozenset[str]:
     Words that only hold sentences together are left out, and so are single Latin letters, such as
     the "s" of "town's".
     """
-    tokens = word_set(text) - FUNCTION_WORDS
     return frozenset(
-        word for word in tokens if len(word) > 1 or not word.isascii() or word.isdigit()
+        word
+        for word in word_set(text) - _function_words(text)
+        if len(word) > 1 or not word.isascii() or word.isdigit()
     )
 
 
-def _plain(sentence: str) -> str:
-    """Return the sentence in lower case, without markup and contractions."""
-    text = unicodedata.normalize("NFKC", sentence).casefold()
-    text = _ARABIC_MARKS.sub("", text)
-    for pattern, instead in _CONTRACTIONS:
-        text = pattern.sub(instead, text)
-    return " ".join(_MARKUP.sub(" ", text).split())
+def denies(text: str) -> bool:
+    """Return whether a text has a word that turns a statement into its opposite."""
+    text = plain(text)
+    return any(
+        language.pattern("words.denial", whole_words=True).search(text)
+        for language in possible(text)
+    )
 
 
-def _asks(plain: str) -> bool:
+def is_number(word: str) -> bool:
+    """Return whether a word has a digit, or is a number in words."""
+    return any(map(str.isdigit, word)) or any(
+        word in language.words("words.numbers") for language in languages()
+    )
+
+
+@lru_cache(maxsize=1024)
+def _function_words(text: str) -> frozenset[str]:
+    """Return the function words of a text's language; of several, those that all of them have."""
+    each = [language.words("words.function") for language in likely(text)]
+    return frozenset.intersection(*each) if each else frozenset()
+
+
+def _bare(clause: str) -> str:
+    return _AROUND.sub("", clause)
+
+
+def _announces(text: str) -> bool:
+    found = (one.pattern("answer.announcement").match(text) for one in possible(text))
+    return any(match and _ANNOUNCED.fullmatch(text, match.end()) for match in found)
+
+
+def _points(text: str) -> bool:
+    found = (one.pattern("answer.pointer").match(text) for one in possible(text))
+    return any(match and _SOURCES.fullmatch(text, match.end()) for match in found)
+
+
+def _asks(text: str) -> bool:
     """Return whether a sentence with a question mark only asks.
 
     A statement may have a question mark too: "It is in Lund, isn't it?", "Did you know that it is
     in Lund?"
     """
-    parts = _COMMA.split(plain.rstrip(_QUESTION_MARKS + " "))
+    parts = _COMMA.split(text.rstrip(_QUESTION_MARKS + " "))
     tag = parts[-1].strip()
-    few = len(tag.split()) <= _MOST_TAG_WORDS if " " in plain else len(tag) <= _MOST_TAG_SIGNS
+    few = len(tag.split()) <= _MOST_TAG_WORDS if " " in text else len(tag) <= _MOST_TAG_SIGNS
     if len(parts) > 1 and few and not _nothing(tag):
         return False
-    begun = _after_fillers(plain)
-    return any(language.question.search(begun) for language in LANGUAGES) and not any(
-        match.start() > 0 and not _nothing(plain[: match.start()])
-        for language in LANGUAGES
-        for match in language.contrast.finditer(plain)
-        if match.group() not in _HARMLESS_IN_QUESTIONS
-    )
+    begun = _after_fillers(text)
+    return any(_asks_in(language, begun) for language in likely(text))
 
 
-def _after_fillers(plain: str) -> str:
-    """Return the text after greetings and the like: "Hello! Which one do you mean?"."""
-    rest = plain
-    for match in _CLAUSES.finditer(plain):
-        if not _nothing(plain[: match.start()].rpartition(",")[2]):
-            break
-        rest = plain[match.end() :].strip()
-    return rest or plain
-
-
-def _all_nothing(plain: str) -> bool:
-    """Return whether each clause states nothing."""
-    said_nothing = False
-    for joined, clause in _clauses(plain):
-        if _nothing(clause):
-            said_nothing = True
-        elif not (said_nothing and (_EMBEDDED.fullmatch(clause) or (joined and _phrase(clause)))):
-            return False
-    return said_nothing
-
-
-def _phrase(clause: str) -> bool:
+def _asks_in(language: Language, text: str) -> bool:
+    text = language.rewritten(text)
+    goes_on = language.pattern("question.goes_on")
     return (
-        _PHRASE.fullmatch(clause) is not None
-        and not _VERBAL.search(clause)
-        and not VERBS & set(clause.split())
+        language.pattern("question.asks").search(text) is not None
+        and language.pattern("question.states").search(text) is None
+        and not any(
+            match.start() > 0 and not _nothing(text[: match.start()])
+            for match in _contrasts(language, text)
+            if not goes_on.fullmatch(match.group())
+        )
     )
 
 
-def _nothing(clause: str) -> bool:
-    clause = clause.strip(" '" + _QUESTION_MARKS)
-    apology = APOLOGY.match(clause)
-    read = {clause, clause[apology.end() :]} if apology else {clause}
-    return any(not text or lang.nothing.fullmatch(text) for text in read for lang in LANGUAGES)
+def _after_fillers(text: str) -> str:
+    """Return the text after greetings and the like: "Hello! Which one do you mean?"."""
+    rest = text
+    for match in _CLAUSES.finditer(text):
+        if not _nothing(text[: match.start()].rpartition(",")[2]):
+            break
+        rest = text[match.end() :].strip()
+    return rest or text
 
 
-def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
-    """Yield the clauses of a sentence, each with whether "and" stands before it."""
-    joined = False
-    for part in _CLAUSES.split(plain):
-        at = 0
-        contrasts = (match for language in LANGUAGES for match in language.contrast.finditer(part))
-        for match in sorted(contrasts, key=re.Match.start):
-            if match.start() < at:
-                continue
-            if part[at : match.start()].strip():
-                yield joined, part[at : match.start()].strip()
-            joined = match.group() in ("and", "und")
-            at = match.end()
-        if part[at:].strip():
-            yield joined, part[at:].strip()
-        joined = False
+def _all_nothing(text: str) -> bool:
+    """Return whether all clauses of a plain sentence state nothing.
+
+    A clause may stand amid another: "This, I am afraid, is not mentioned".
+    """
+    clauses = _clauses(text)
+    found = [_nothing(clause, at > 0, text) for at, clause in enumerate(clauses)]
+    for at in range(1, len(clauses) - 1):
+        if found[at] and not found[at - 1] and not found[at + 1]:
+            around = f"{clauses[at - 1].strip()} {clauses[at + 1].strip()}"
+            found[at - 1] = found[at + 1] = _nothing(around, at > 1, text)
+    return all(found)
+
+
+def _clauses(text: str) -> list[str]:
+    """Return the clauses between marks; one without a letter or a digit is none."""
+    return [clause for clause in _CLAUSES.split(text) if any(map(str.isalnum, clause))]
+
+
+@lru_cache(maxsize=1024)
+def _nothing(clause: str, behind: bool = False, sentence: str = "") -> bool:
+    """Return whether a clause between marks states nothing in its language.
+
+    Args:
+        clause: The clause.
+        behind: Whether it follows a clause that states nothing, and may continue it.
+        sentence: The sentence around it, which tells the language of a short clause.
+    """
+    if not any(map(str.isalnum, clause)):
+        return True
+    languages = nearest(clause)
+    among = [language for language in languages if language in nearest(sentence)]
+    return any(_nothing_in(language, clause, behind) for language in among or languages)
+
+
+def _nothing_in(language: Language, text: str, behind: bool) -> bool:
+    text = language.rewritten(text)
+    if any(text.strip() in other.words("words.denial") for other in possible(text)):
+        return False  # A word may be a filler in this language, and "no" in another.
+    for clause, joined in _between_contrasts(language, text):
+        prefix = language.pattern("answer.prefix", whole_words=True).match(clause)
+        behind_prefix = clause[prefix.end() :].strip() if prefix else ""
+        if any(language.says_nothing(one, *NOTHING) for one in (clause, behind_prefix) if one):
+            behind = True
+        elif not behind or not (
+            language.pattern("nothing.continued").fullmatch(clause)
+            or (joined and language.pattern("nothing.joined").fullmatch(clause))
+        ):
+            return False
+    return True
+
+
+def _between_contrasts(language: Language, text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the clauses between words of contrast, each with whether "and" stands before it."""
+    at, joined = 0, False
+    joining = language.pattern("contrast.joining")
+    for match in _contrasts(language, text):
+        if match.start() < at:
+            continue
+        if clause := _bare(text[at : match.start()]):
+            yield clause, joined
+        joined = joining.fullmatch(match.group()) is not None
+        at = match.end()
+    if clause := _bare(text[at:]):
+        yield clause, joined
+
+
+def _contrasts(language: Language, text: str) -> list[re.Match[str]]:
+    """Return the words of contrast in a text of a language, in order.
+
+    Those of other languages that are no words of this one count too: two related languages may
+    share the clause before the word.
+    """
+    patterns = [language.pattern(*CONTRAST, whole_words=True)]
+    patterns += [
+        other.pattern("contrast.always", whole_words=True)
+        for other in possible(text)
+        if other is not language
+    ]
+    return sorted((m for one in patterns for m in one.finditer(text)), key=re.Match.start)

@@ -18,6 +18,7 @@ from demur._text import count_tokens
 from demur._undetermined import UndeterminedError
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
+from demur.evaluators.refchecker.letters import other_letters
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.prompting import Prompt, label_shares, without_echo
 from demur.runtime import (
@@ -36,6 +37,10 @@ T = TypeVar("T")
 # With more claims in one request, or longer ones, models begin to skip claims.
 _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
+_OTHER_LETTERS = (
+    "the claim is in {} letters, and the text in {} ones: demur's own judges let too many wrong "
+    "claims pass there. Retrieve texts in the language of the answer, or choose another judge."
+)
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,45 @@ def classified(judge: Classifier, supported_from: float | None) -> Checker:
         return [[[next(findings) for _ in claims] for _ in windows] for claims, windows in groups]
 
     return check
+
+
+def in_same_letters(check: Checker) -> Checker:
+    """Return a checker that does not ask about a claim and a window in different letters.
+
+    The claim has no label there, and the error says what to do.
+    """
+
+    def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
+        unread = {
+            (group, row, column): WindowFinding(error=_OTHER_LETTERS.format(*letters))
+            for group, (claims, windows) in enumerate(groups)
+            for row, window in enumerate(windows)
+            for column, claim in enumerate(claims)
+            if (letters := other_letters(claim.alone, window_text(window)))
+        }
+        if not unread:
+            return (yield from check(groups, question))
+        # One group for each window, of the claims in its letters.
+        asked = {
+            (group, row): of
+            for group, (claims, windows) in enumerate(groups)
+            for row in range(len(windows))
+            if (of := [at for at in range(len(claims)) if (group, row, at) not in unread])
+        }
+        parts = [
+            ([groups[group][0][at] for at in of], [groups[group][1][row]])
+            for (group, row), of in asked.items()
+        ]
+        found = dict(unread)
+        answers = yield from check(parts, question)
+        for ((group, row), of), (findings,) in zip(asked.items(), answers, strict=True):
+            found |= {(group, row, at): one for at, one in zip(of, findings, strict=True)}
+        return [
+            [[found[group, row, at] for at in range(len(claims))] for row in range(len(windows))]
+            for group, (claims, windows) in enumerate(groups)
+        ]
+
+    return check_all
 
 
 def _read(judged: Mapping[ClaimLabel, float] | str, supported_from: float | None) -> WindowFinding:

@@ -11,21 +11,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demur._text import windows
+from demur._text import WORD_SIGNS, windows
+from demur.evaluators.refchecker.languages import Language, likely, plain
 from demur.evaluators.refchecker.units import Unit, units
 from demur.schema import Claim, Sample
 
 # How many units back a reference may lead, and how many tokens before the answer are searched.
 _MOST_BACK = 3
 _PRECEDING_TOKENS = 200
-_REFERS = re.compile(
-    r"(?:\W*\w+\W+){0,3}?\W*(?:it|he|she|they|them|this|these|those|its|his|her|their|"
-    r"er|sie|es|dies\w*|ihre?\w?|seine?\w?|هو|هي|هم|هذا|هذه|यह|वह|वे|ये|इस\w*|उस\w*|उन\w*|"
-    r"그는|그가|그의|그녀\w*|그것\w*|이것\w*|이는|이곳\w*|그곳\w*|거기\w*|그들\w*)(?!\w)"
-    r"|\W*that\s+(?:is|was|has|had|means|makes)\b"
-    r"|.{0,4}(?:[它他她这那该其]|それ|これ|彼|その|この)",
-    re.IGNORECASE,
-)
+# A word that refers to the text before stands among the first words, or signs, of a sentence.
+_FIRST = re.compile(rf"(?:[^{WORD_SIGNS}]*[{WORD_SIGNS}]+){{0,3}}[^{WORD_SIGNS}]*")
+_FIRST_SIGNS = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,15 @@ class AskedClaim:
 
 def refers(text: str) -> bool:
     """Return whether a text refers to what was said before it: "It was built in 1911."."""
-    return _REFERS.match(text) is not None
+    said = plain(text)
+    return any(_refers(language, language.rewritten(said)) for language in likely(said))
+
+
+def _refers(language: Language, text: str) -> bool:
+    referring = language.pattern("words.referring", whole_words=True).search(text)
+    first = _FIRST.match(text)
+    latest = first.end() if language.spaced and first else _FIRST_SIGNS
+    return referring is not None and referring.start() <= latest
 
 
 def as_asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:

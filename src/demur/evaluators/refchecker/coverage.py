@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demur._text import word_set
-from demur.evaluators.refchecker.assertion import content_words, states_nothing, too_short
+from demur.evaluators.refchecker.assertion import (
+    affirms,
+    content_words,
+    denies,
+    is_number,
+    is_polite,
+    only_asks,
+    states_nothing,
+    too_short,
+)
 from demur.evaluators.refchecker.context import refers, said_before
 from demur.evaluators.refchecker.units import Unit, units
-from demur.evaluators.refchecker.word_lists import DENIAL, NUMBER_WORDS
 from demur.schema import Claim, Sample, Span
 
 # The share of a unit's content words that its claims may leave out, as a paraphrase does.
@@ -23,9 +31,23 @@ _STEM = 4
 NEEDS_QUESTION = "says too little to be checked without its question: give the sample a question"
 
 
-def stating(answer: str) -> list[Unit]:
-    """Return the units of an answer that state something."""
-    return [unit for unit in units(answer) if not states_nothing(unit.said)]
+def stating(sample: Sample) -> list[Unit]:
+    """Return the units of an answer that state something.
+
+    An affirmation such as "Certainly!" does so if it answers a question: one that stands right
+    before it, or the sample's question if the answer is polite besides and says nothing else.
+    """
+    every = units(sample.answer)
+    before = [next(reversed(said_before(sample)), ""), *(unit.said for unit in every)]
+    found = [
+        unit
+        for unit, last in zip(every, before, strict=False)
+        if not states_nothing(unit.said) or (affirms(unit.said) and only_asks(last))
+    ]
+    if found or not sample.question or is_polite(sample.question):
+        return found
+    polite = all(is_polite(unit.said) for unit in every)
+    return [unit for unit in every if polite and affirms(unit.said)]
 
 
 @dataclass(frozen=True)
@@ -52,25 +74,22 @@ def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> C
     """
     answer_units = units(sample.answer)
     by_unit = _by_unit(answer_units, nominated)
-    stating: list[Unit] = []
-    dropped: dict[Claim, None] = {}
-    for unit in answer_units:
-        if states_nothing(unit.said):
-            dropped.update(dict.fromkeys(by_unit[unit.start]))
-        else:
-            stating.append(unit)
+    stated = stating(sample)
+    dropped = dict.fromkeys(
+        claim for unit in answer_units if unit not in stated for claim in by_unit[unit.start]
+    )
     kept = [claim for claim in nominated if claim not in dropped]
     before = said_before(sample)
     own = [
         _as_claim(unit, sample.question, before)
-        for unit in stating
+        for unit in stated
         if not _covers(by_unit[unit.start], unit)
     ]
     claims = [*kept, *(claim for claim in own if claim.error is None)]
     details: dict[str, Any] = {}
     if as_fallback:
         details["fallback_claims"] = [claim.text for claim in own]
-        details["coverage"] = round(_share_covered(stating, by_unit), 4)
+        details["coverage"] = round(_share_covered(stated, by_unit), 4)
     return Complete(
         claims=tuple(sorted(claims, key=_place)),
         unfit=tuple(claim for claim in own if claim.error is not None),
@@ -87,13 +106,16 @@ def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
     """Return a unit of an answer as a claim, with its place.
 
     A unit that says too little by itself ("No.", "11 years") gets the question in front of it.
-    Without a question it gets the unit before it. If there is neither, the claim has an error. Code
-    needs no such context, nor does a value that stands behind its path.
+    Without a question, and behind a unit that only asks, it gets the unit before it. If there is
+    neither, the claim has an error. Code needs no such context, nor does a value that stands behind
+    its path.
     """
     span = Span(start=unit.start, end=unit.end)
     if unit.kind == "code" or not too_short(unit.text):
         return Claim(text=unit.text, span=span)
-    leading = (question or "").strip() or unit.after or next(reversed(before), "")
+    last = unit.after or next(reversed(before), "")
+    asked = last if only_asks(last) else (question or "").strip()
+    leading = asked or last
     if leading or unit.kind in ("value", "row"):
         return Claim(text=f"{leading} {unit.text}".strip(), span=span)
     return Claim(text=unit.text, span=span, error=f"{unit.text!r:.100} {NEEDS_QUESTION}")
@@ -116,16 +138,16 @@ def _by_unit(answer_units: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[i
     return held
 
 
-def _share_covered(stating: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
+def _share_covered(stated: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
     """Return the share of the units' characters that the spans of their claims cover, in [0, 1]."""
     covered = 0
-    for unit in stating:
+    for unit in stated:
         reached = unit.start
         spans = sorted((c.span.start, c.span.end) for c in by_unit[unit.start] if c.span)
         for start, end in spans:
             covered += max(0, min(end, unit.end) - max(start, reached))
             reached = max(reached, min(end, unit.end))
-    total = sum(unit.end - unit.start for unit in stating)
+    total = sum(unit.end - unit.start for unit in stated)
     return covered / total if total else 1.0
 
 
@@ -137,11 +159,11 @@ def _covers(claims: Sequence[Claim], unit: Unit) -> bool:
     if not claims or unit.kind == "code":
         return False
     covering = " ".join(claim.text for claim in claims)
-    if DENIAL.search(unit.said) and not DENIAL.search(covering):
+    if denies(unit.said) and not denies(covering):
         return False
     wanted, held = content_words(unit.said), word_set(covering)
     stems = {word[:_STEM] for word in held}
     missing = {word for word in wanted if word not in held and word[:_STEM] not in stems}
-    if any(word in NUMBER_WORDS or any(map(str.isdigit, word)) for word in missing):
+    if any(map(is_number, missing)):
         return False
     return len(missing) <= _LEFT_OUT * len(wanted)

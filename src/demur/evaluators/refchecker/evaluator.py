@@ -334,7 +334,7 @@ class RefChecker(ClaimEvaluator):
             raise UndeterminedError("the answer is empty: there is nothing to check")
         said = without_sources(sample.answer, sample.contexts)
         sample = sample.model_copy(update={"answer": said})
-        if not stating(sample.answer):
+        if not stating(sample):
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
@@ -498,15 +498,16 @@ class RefChecker(ClaimEvaluator):
         return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
     def _check(self) -> Checker:
+        own = checking.in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
         if self._classifier is not None:
-            return checking.classified(self._classifier, self._least)
+            return own(checking.classified(self._classifier, self._least))
         chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
             return checking.joint(chat, prompt)
         if self._mode == "per_claim":
             return checking.per_claim(chat, prompt)
         options = (_judging(chat) or {}) if self._mode == "adapter" else {}
-        return checking.logprobs(chat, prompt, self._least, options)
+        return own(checking.logprobs(chat, prompt, self._least, options))
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)

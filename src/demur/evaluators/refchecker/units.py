@@ -64,6 +64,8 @@ _NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
 _LEAST_NUMBERED = 2
 _END_OF_LINE = re.compile(r"[ \t]*(?:\n|$)")
 _MORE = re.compile(r"[ \t]*[^\s]")
+# "Closed: Mondays" is no title.
+_NAMED_VALUE = re.compile(r"[:：]\s*\w")
 _EMPHASIS = re.compile(r"\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 # A value that is a sentence needs no path in front of it.
@@ -132,7 +134,7 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
             announcement = f"{waiting} {text}".strip()
             begins = begins if waiting else unit.start if announcement else None
             continue
-        if following is not None and unit.kind == "heading" and too_short(unit.said):
+        if following is not None and _is_title(unit):
             announcement = announcement if begins is not None else ""
             continue
         if announcement:
@@ -142,6 +144,11 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
         if unit.kind == "sentence" or following is None or following.kind != unit.kind:
             announcement = ""
         yield unit
+
+
+def _is_title(unit: Unit) -> bool:
+    """Return whether a unit may be a mere title, such as "## Prices"."""
+    return unit.kind == "heading" and too_short(unit.said) and not _NAMED_VALUE.search(unit.said)
 
 
 # --- Blocks --------------------------------------------------------------------------------------

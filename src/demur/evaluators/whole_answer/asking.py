@@ -80,7 +80,7 @@ class WholeAnswerEvaluator(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         refuse_empty(sample)
-        if not stating(sample.answer):
+        if not stating(sample):
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
