@@ -51,10 +51,10 @@ def test_no_client_reads_them(judge: str, end: str, caplog: pytest.LogCaptureFix
 @pytest.mark.parametrize("judge", [name for name in JUDGES if name != "rejecting"])
 def test_a_note_says_of_what_could_not_be_judged_the_kind_of_error_alone(judge: str) -> None:
     with JUDGES[judge]() as evaluator:
-        chain = Chain({**OUTPUT, "answer": AIMessage("So.")})
+        chain = Chain({**OUTPUT, "answer": AIMessage("Tall.")})
         guard: Any = Guard(chain, evaluator, on_fail="annotate")
         left = run(guard, "How tall?")["answer"]
-    assert left.text.startswith("So.\n\n")
+    assert left.text.startswith("Tall.\n\n")
     assert "could not decide about it" in left.text
     assert not quotes(left)
 

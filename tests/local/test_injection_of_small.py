@@ -62,8 +62,9 @@ def test_no_text_holds_a_token_that_the_judge_has_for_itself(
     evaluator = GivenClaims(model="small")
     for at, text in enumerate(texts):
         before = len(read)
-        _judged(evaluator, placed(CASES[at % len(CASES)], place, text))
-        assert len(read) > before
+        found = _judged(evaluator, placed(CASES[at % len(CASES)], place, text))
+        # A claim that is mostly in other letters than its passage is not read at all.
+        assert len(read) > before or found.undetermined
         for first, *rest in read[before:]:
             assert first == BEGIN
             assert [token for token in rest if token in own] == [SEPARATOR, SEPARATOR], text

@@ -87,7 +87,7 @@ _MOST, _MOST_OF_CLAIM = 512, 120
 """The most tokens that the model reads at once, and the most of a claim, as it was trained."""
 _OVERLAP = 5
 """Pieces of a text that is too long share a fifth of their tokens."""
-_SCRIPTS = {"LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC"}
+_SCRIPTS = {"LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC", "DEVANAGARI"}
 """The scripts of the languages in which the judge was measured, as in Unicode's names."""
 
 

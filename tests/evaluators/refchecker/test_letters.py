@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import Evaluation, RefChecker
 from demur.evaluators.refchecker.letters import other_letters
@@ -77,9 +77,11 @@ class _Local(ScriptedModel):
 def _check(answer: str, contexts: Sequence[str], **options: Any) -> tuple[Evaluation, list[str]]:
     asked: list[str] = []
 
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         asked.append(isolated("claim", messages))
-        return "Entailment"
+        top = [{"token": "Entailment", "logprob": -0.1}, {"token": "Neutral", "logprob": -3.0}]
+        metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+        return AIMessage("Entailment", response_metadata=metadata)
 
     checker = RefChecker(_Local(script=script), **options)
     return checker.invoke({"answer": answer, "contexts": contexts}), asked

@@ -105,13 +105,13 @@ def _place(claim: Claim) -> int:
 def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
     """Return a unit of an answer as a claim, with its place.
 
-    A unit that says too little by itself ("No.", "11 years") gets the question in front of it.
-    Without a question, and behind a unit that only asks, it gets the unit before it. If there is
-    neither, the claim has an error. Code needs no such context, nor does a value that stands behind
-    its path.
+    A unit that says too little by itself ("No.", "11 years", "Certainly.") gets the question in
+    front of it. Without a question, and behind a unit that only asks, it gets the unit before it.
+    If there is neither, the claim has an error. Code needs no such context, nor does a value that
+    stands behind its path.
     """
     span = Span(start=unit.start, end=unit.end)
-    if unit.kind == "code" or not too_short(unit.text):
+    if unit.kind == "code" or not (too_short(unit.text) or affirms(unit.text)):
         return Claim(text=unit.text, span=span)
     last = unit.after or next(reversed(before), "")
     asked = last if only_asks(last) else (question or "").strip()
