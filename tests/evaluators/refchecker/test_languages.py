@@ -42,25 +42,26 @@ PHRASES = {
     "zh": ("我不知道", "这座塔非常高", "免费吗？", "当然。"),
 }
 PLAIN_ANSWERS = {
-    "ar": "نعم لا",
-    "de": "Ja Nein",
-    "en": "Yes No Never",
-    "es": "Sí No",
-    "fr": "Oui Non Si",
-    "hi": "हाँ नहीं",
-    "id": "Ya Tidak",
-    "it": "Sì No",
-    "ja": "はい いいえ",
-    "ko": "네 아니요",
-    "nl": "Ja Nee",
-    "pl": "Tak Nie",
-    "pt": "Sim Não",
-    "ru": "Да Нет",
-    "tr": "Evet Hayır",
-    "uk": "Так Ні",
-    "vi": "Có Vâng Không",
-    "zh": "是的 不是",
+    "ar": "نعم|لا|للأسف لا|بالطبع لا|لا يمكن|ممنوع",
+    "de": "Ja|Nein|Leider nicht|Leider nein|Natürlich nicht|Auf keinen Fall|Leider nicht möglich",
+    "en": "Yes|No|Never|I'm afraid not|Unfortunately not|Not at all|Of course not|Sorry, no",
+    "es": "Sí|No|Lamentablemente no|Claro que no|Me temo que no|Para nada|Lo siento, no",
+    "fr": "Oui|Non|Si|Malheureusement non|Hélas non|Pas du tout|Bien sûr que non|Désolé, non",
+    "hi": "हाँ|नहीं|अफ़सोस, नहीं|बिल्कुल नहीं|माफ़ कीजिए, नहीं",
+    "id": "Ya|Tidak|Sayangnya tidak|Tentu tidak|Tidak bisa|Tidak boleh|Maaf, tidak",
+    "it": "Sì|No|Purtroppo no|Certo che no|Per niente|Mi dispiace, no",
+    "ja": "はい|いいえ|残念ながら、できません|いいえ、違います|もちろん違います|だめです|できます",
+    "ko": "네|아니요|아쉽게도 아닙니다|물론 아닙니다|안 됩니다|불가능합니다|가능합니다",
+    "nl": "Ja|Nee|Helaas niet|Natuurlijk niet|Jammer genoeg niet|Sorry, nee",
+    "pl": "Tak|Nie|Niestety nie|Oczywiście, że nie|Wcale nie|Przykro mi, nie",
+    "pt": "Sim|Não|Infelizmente não|Claro que não|De jeito nenhum|Desculpe, não",
+    "ru": "Да|Нет|К сожалению, нет|Конечно нет|Увы, нет|Нельзя|Конечно, нет",
+    "tr": "Evet|Hayır|Maalesef hayır|Tabii ki hayır|Olmaz|Mümkün değil|Maalesef yok",
+    "uk": "Так|Ні|На жаль, ні|Звісно, ні|Не можна|Звичайно ні",
+    "vi": "Có|Vâng|Không|Rất tiếc là không|Tất nhiên là không|Không được|Xin lỗi, không",
+    "zh": "是的|不是|不可以|当然不行|很遗憾，不行|不能|抱歉，没有|可以|不行",
 }
+"""What says yes or no, with regret or not."""
 # A file needs not have these: not every language has such phrases.
 MAY_BE_EMPTY = {
     *("nothing.courtesies", "nothing.rest", "nothing.continued", "nothing.joined", "answer.prefix"),
@@ -95,6 +96,17 @@ def test_a_file_is_complete(language: Language) -> None:
             pattern = language.pattern(name, whole_words=whole_words)
             assert pattern.fullmatch("") is None or name == "nothing.rest", name
     assert language.rewritten("") == ""
+    assert len(language.pattern(*room.NOTHING).pattern) <= 100_000
+
+
+def test_no_sentence_takes_long(language: Language) -> None:
+    pieces = re.split(r"\W+", " ".join(PHRASES[language.code]))
+    for times in (1, 40):
+        for begin in range(len(pieces)):
+            turned = pieces[begin:] + pieces[:begin]
+            for order in (turned, turned[::-1], [one for one in turned for _ in range(3)]):
+                text = (" " if language.spaced else "").join(order * times)[:399]
+                states_nothing(text)  # Of exponential time, a test's limit would tell.
 
 
 def test_a_file_that_lacks_a_list_or_has_an_unknown_one_is_refused(language: Language) -> None:
@@ -147,7 +159,7 @@ def _cuts(language: Language, word: str) -> bool:
 
 
 def test_a_plain_yes_or_no_always_states_something(language: Language) -> None:
-    for word in PLAIN_ANSWERS[language.code].split():
+    for word in PLAIN_ANSWERS[language.code].split("|"):
         assert not states_nothing(f"{word}."), word
         assert not states_nothing(word), word
 

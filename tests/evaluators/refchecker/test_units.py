@@ -32,6 +32,9 @@ def places(answer: str) -> list[str]:
         ("# Norway\n\nIt is a kingdom.", ["It is a kingdom."], None),
         ("# Norway", ["Norway"], None),
         ("# Closed: Mondays\n\nIt is big.", ["Closed: Mondays", "It is big."], None),
+        ("# Closed on Mondays\n\nIt is big.", ["It is big."], None),
+        ("# Closed on Mondays\n\nI do not know.", ["Closed on Mondays", "I do not know."], None),
+        ("# Answer\n\nI do not know.", ["I do not know."], None),
         ("42. That is how many there are.", ["42. That is how many there are."], None),
         ("A. Smith founded the mill.", ["A. Smith founded the mill."], None),
         (

@@ -126,9 +126,9 @@ def stated_from(sentence: str) -> int:
     """Return the offset at which a sentence's statement begins, after clauses that state nothing.
 
     In "I do not know who built it, but it opened in 1911" it is the offset of "it opened". It is 0
-    if the first clause states something.
+    if the first clause states something, or none does.
     """
-    if len(sentence) > _LONGEST:
+    if len(sentence) > _LONGEST or states_nothing(sentence):
         return 0
     begin = 0
     lowered = sentence.lower()
@@ -160,10 +160,9 @@ def too_short(text: str) -> bool:
     total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
     if signs:
         return total < _LEAST_OF_SIGNS
-    clausal = any(
-        not language.words(f"words.{name}").isdisjoint(tokens)
-        for language in likely(text)
-        for name in ("verbs", "pronouns")
+    clausal = all(  # in each of the languages that it may be in
+        not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
+        for one in likely(text)
     )
     return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
 

@@ -15,7 +15,12 @@ from typing import Literal
 from demur._json_places import places
 from demur._marks import NUMBERED
 from demur._text import sentences
-from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
+from demur.evaluators.refchecker.assertion import (
+    content_words,
+    stated_from,
+    states_nothing,
+    too_short,
+)
 
 Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
 
@@ -134,7 +139,7 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
             announcement = f"{waiting} {text}".strip()
             begins = begins if waiting else unit.start if announcement else None
             continue
-        if following is not None and _is_title(unit):
+        if following is not None and _is_title(unit, following):
             announcement = announcement if begins is not None else ""
             continue
         if announcement:
@@ -146,9 +151,17 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
         yield unit
 
 
-def _is_title(unit: Unit) -> bool:
-    """Return whether a unit may be a mere title, such as "## Prices"."""
-    return unit.kind == "heading" and too_short(unit.said) and not _NAMED_VALUE.search(unit.said)
+def _is_title(unit: Unit, following: Unit) -> bool:
+    """Return whether a unit is a mere title, such as "## Prices".
+
+    Above what states nothing, two words may be all that an answer states: "## Closed on Mondays".
+    """
+    return (
+        unit.kind == "heading"
+        and too_short(unit.said)
+        and not _NAMED_VALUE.search(unit.said)
+        and (len(content_words(unit.said)) < 2 or not states_nothing(following.said))
+    )
 
 
 # --- Blocks --------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ _PART = re.compile(r"<([a-z_]+)>")
 _SPACE = re.compile(" ")
 _LITERAL = re.compile(r"(?<![\\<])\b[^\W\d_]{2,}")
 _MARKUP = re.compile(r"[*_#>`~\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]+")
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
 _APOSTROPHES = re.compile("['\u02bc\u2018]")
 
 
@@ -230,7 +231,8 @@ def likely(text: str) -> tuple[Language, ...]:
 
     They are several if they have equally many, as in a text of names.
     """
-    tokens = word_set(text)
+    # A single consonant is a word in few languages, and a unit of measurement in all.
+    tokens = {word for word in word_set(text) if len(word) > 1 or word not in _CONSONANTS}
     counts = {one: len(tokens & one.words("words.function")) for one in possible(text)}
     most = max(counts.values(), default=0)
     return tuple(one for one, count in counts.items() if count == most)
