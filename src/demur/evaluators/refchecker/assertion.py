@@ -160,7 +160,7 @@ def too_short(text: str) -> bool:
     total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
     if signs:
         return total < _LEAST_OF_SIGNS
-    clausal = all(  # in each of the languages that it may be in
+    clausal = any(
         not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
         for one in likely(text)
     )
