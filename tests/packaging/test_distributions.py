@@ -39,8 +39,8 @@ def test_a_wheel_holds_the_sources_the_types_and_the_licence(
     here = {
         one.relative_to(sources).as_posix()
         for one in sources.rglob("*")
-        if one.is_file() and "__pycache__" not in one.parts
-    }
+        if one.is_file() and "__pycache__" not in one.parts and one.suffix != ".md"
+    }  # A README is for those who change the sources.
     assert here == {one for one in inside if ".dist-info/" not in one}
     assert any(one.endswith("/py.typed") for one in here)
 
