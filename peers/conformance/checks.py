@@ -16,19 +16,18 @@ Check = Callable[[Adapter, Server, tuple[str, ...], int], Counts]
 """A function of an adapter, the server, the adapter's modes and the number of calls of each
 kind."""
 
-PATIENCE = 30.0
-"""The seconds after which a call counts as hung; for hundreds of calls at once,
-`CROWD_PATIENCE`."""
-CROWD_PATIENCE = 120.0
+PATIENCE = 120.0
+"""The seconds after which a call counts as hung: long, as a product's first call may import what it
+needs on a busy machine."""
 OWN_PATIENCE = 900.0
 """The same for hundreds of calls whose judge is a model in the product's process."""
 JUDGE_TIMEOUT = 1.0
 """The seconds that a product is told to wait for a judge that never answers."""
 LEAVE_AFTER = 0.5
 """The seconds that a client waits for a first piece before it goes away."""
-_BOUND = 240.0
-"""The seconds for one job, after which the adapter itself is given up; as many more as the patience
-exceeds `CROWD_PATIENCE`."""
+_SPARE = 120.0
+"""The seconds that a job may take beyond the patience with one call, after which the adapter itself
+is given up."""
 _IN_NO_REFERENCE = "not run: the padding stands in no reference"
 
 
@@ -88,7 +87,7 @@ def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int
 def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Make 500 calls, 100 streams and 20 streams in threads at once, and count false verdicts."""
     found: Counts = {}
-    patience = OWN_PATIENCE if adapter.guard.judges_itself else CROWD_PATIENCE
+    patience = OWN_PATIENCE if adapter.guard.judges_itself else PATIENCE
     for mode, times in (("whole", 25), ("astream", 5), ("stream", 1)):
         if mode not in modes:
             continue
@@ -117,7 +116,7 @@ def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int)
     for name, numbers in (("chain", facts.SLOW_CHAIN), ("judge", facts.SLOW_JUDGE)):
         server.seen = Seen()
         done = adapter.job(
-            _BOUND,
+            _SPARE + PATIENCE,
             mode="astream",
             options={"timeout": 60.0},
             # Only right answers, which no verdict ends early.
@@ -174,7 +173,7 @@ def _ask(
 ) -> list[dict[str, Any]]:
     server.seen = Seen()
     done = adapter.job(
-        _BOUND + max(0.0, patience - CROWD_PATIENCE),
+        _SPARE + patience,
         mode=mode,
         options={"timeout": timeout},
         calls=asked,
