@@ -17,8 +17,9 @@ __all__ = ["chroma", "offline", "postgres", "profiles"]
 ROOT = Path(__file__).parent
 SLOW = ("integrations/llama-index", "integrations/ray", "research")
 """The folders whose tests are slow, because collecting them already imports much."""
-LIMITS = {"documentation": 300, "packaging": 300, "real": 300}
-"""The seconds of tests with a mark; other tests have the limit of `pyproject.toml`."""
+LONG = ("documentation", "packaging", "real", "slow")
+"""The marks of tests that have `LIMIT` seconds; other tests have the limit of `pyproject.toml`."""
+LIMIT = 300
 SERVERS = ("cluster", "chromium", "postgres", "chroma")
 """The fixtures that start a server. Tests that use it run in one process, which starts one."""
 
@@ -35,9 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(ROOT) and _folder(item.path).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
-        limits = [most for mark, most in LIMITS.items() if item.get_closest_marker(mark)]
-        if limits and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(max(limits)))
+        long = any(item.get_closest_marker(mark) for mark in LONG)
+        if long and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LIMIT))
         used = [name for name in SERVERS if name in getattr(item, "fixturenames", ())]
         if used:
             item.add_marker(pytest.mark.xdist_group(used[0]))

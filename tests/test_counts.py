@@ -21,7 +21,6 @@ def _counts(*options: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # It counts all of demur, in a process of its own.
 def test_what_is_asked_for_is_on_record_and_each_difference_is_told_and_can_be_written(
     tmp_path: Path,
 ) -> None:

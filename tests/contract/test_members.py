@@ -278,7 +278,6 @@ for member, made, told in pickle.load(sys.stdin.buffer):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_pickles_work_in_another_process_and_have_the_same_fingerprints() -> None:
     made = [(member, member.make()) for member in MEMBERS]
     pickled = pickle.dumps([(*one, getattr(one[1], "fingerprints", None)) for one in made])

@@ -288,7 +288,6 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.documentation
-@pytest.mark.timeout(300)  # It loads torch, transformers and TRL, and trains.
 @pytest.mark.usefixtures("one_thread")
 def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from safetensors.torch import load_file
@@ -323,7 +322,6 @@ def counted(trainer: Any) -> list[str]:
 
 
 @pytest.mark.documentation
-@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("one_thread")
 def test_the_trainer_takes_texts_without_a_chat_template(tmp_path: Path) -> None:
     from trl import SFTConfig, SFTTrainer

@@ -102,7 +102,6 @@ def kill(process: subprocess.Popen[str]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.smoke
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
 def test_a_kill_loses_nothing_that_was_told_as_kept(tmp_path: Path) -> None:
     with adding(tmp_path, "ada") as writers:
@@ -121,7 +120,6 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)  # It starts processes.
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
 def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(chroma: str) -> None:
     """Test the same on a server, with a reader and remover beside the writers."""

@@ -242,7 +242,6 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path, chroma: str) -> None:
     kept, private = make_store(tmp_path / "parent"), [make_store(None)]
 
@@ -289,7 +288,6 @@ sys.exit(code)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_child_that_ends_as_servers_workers_do_waits_for_nothing(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     command = [sys.executable, "-W", "ignore", "-c", _ENDING, str(tmp_path / "store")]

@@ -15,9 +15,8 @@ WITH_TORCH = [
     pytest.mark.slow,
     pytest.mark.xdist_group("torch"),
     pytest.mark.usefixtures("torch_models"),
-    pytest.mark.timeout(60, func_only=True),
 ]
-"""The marks of tests on such models. Their import, in the fixture, has no time limit."""
+"""The marks of tests on such models."""
 
 
 def with_torch(test: Test) -> Test:

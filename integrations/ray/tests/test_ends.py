@@ -26,9 +26,6 @@ from support.openai_server import Answer, openai_server
 from support.spawned import spawned_demur
 from support.waiting import NEVER
 
-# Each test starts several processes that import Ray and demur.
-pytestmark = pytest.mark.timeout(300)
-
 
 def _keys(out: Path) -> Counter[str]:
     return Counter(found.key for found in read_results(out))

@@ -23,10 +23,7 @@ from demur.scoring import Data, ScoringError, open_run, read_input, read_results
 from demur_ray import score
 from support.openai_server import Answer, OpenAIServer, openai_server
 
-pytestmark = [
-    pytest.mark.usefixtures("cluster"),
-    pytest.mark.timeout(300),  # Each test starts several processes that import Ray and demur.
-]
+pytestmark = pytest.mark.usefixtures("cluster")
 
 
 @pytest.fixture

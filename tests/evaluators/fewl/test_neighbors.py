@@ -266,7 +266,6 @@ def adding(path: object, name: str, start: int, count: int = 0) -> subprocess.Po
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60, func_only=True)  # Without the server's start.
 def test_processes_on_one_server_lose_nothing(chroma: str) -> None:
     store = NeighborStore(chroma, collection="writers", embedding=Told())
     writer = adding(chroma, "writers", 100, 8)
