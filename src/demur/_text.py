@@ -6,7 +6,9 @@ The module also makes texts harmless before they are shown.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # In a line full of quotes, the time that sentencex takes grows with the square of its length.
@@ -161,6 +163,12 @@ def word_set(text: str) -> frozenset[str]:
     if UNSPACED.search(text):
         return frozenset(word for word, _, _ in words(text))
     return frozenset(map(str.casefold, _WORD.findall(text)))
+
+
+@lru_cache(maxsize=4096)
+def script_of(letter: str) -> str:
+    """Return the script of a letter, as Unicode's names begin: "LATIN", "CJK"."""
+    return unicodedata.name(letter, "LATIN").split()[0].split("-")[0]
 
 
 def count_tokens(text: str) -> int:

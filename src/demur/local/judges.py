@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from demur._text import replace_surrogates
+from demur._text import replace_surrogates, script_of
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.sessions import loaded, need_packages
 from demur.local.weights import Weights, hashed
@@ -252,13 +251,13 @@ def _unread(claim: str, encoding: _Tokens, reference: str) -> str | None:
 
 
 def _main_script(text: str) -> str:
-    """Return the script of most letters of a text, by the first word of Unicode's names."""
+    """Return the script of most letters of a text."""
     if text.isascii():
         return "LATIN"
     letters = Counter(character for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
     for letter, count in letters.items():
-        scripts[unicodedata.name(letter, "LATIN").split()[0].split("-")[0]] += count
+        scripts[script_of(letter)] += count
     return scripts.most_common(1)[0][0] if scripts else "LATIN"
 
 

@@ -5,15 +5,13 @@ demur's own judges let far more wrong claims pass there (decision 64), so they a
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from demur._text import words
+from demur._text import script_of, words
 
 # Languages mix these in one sentence.
 _TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}
-_LATIN = "LATIN"
 # A text is in these letters too if they have this share of its words.
 _SHARE_OF_TEXT = 1 / 3
 # One foreign word, such as a unit of measurement, makes no claim foreign.
@@ -51,9 +49,6 @@ def _counts(text: str) -> Counter[str]:
     return Counter(_of_words(text).values())
 
 
-@lru_cache(maxsize=4096)
 def _script(letter: str) -> str:
-    if letter.isascii():
-        return _LATIN
-    name = unicodedata.name(letter, _LATIN).split()[0].split("-")[0]
+    name = script_of(letter)
     return _TOGETHER.get(name, name)

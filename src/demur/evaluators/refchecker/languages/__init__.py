@@ -37,7 +37,7 @@ _VALUES = {"name": str, "letters": str, "spaced": bool, "never": str, "rewrites"
 _OPTIONAL = ("never", "rewrites", "parts")
 
 NOTHING = (
-    *(f"nothing.{name}" for name in _LISTS["nothing"][:-3]),
+    *(f"nothing.{one}" for one in _LISTS["nothing"] if one not in ("rest", "continued", "joined")),
     "answer.affirmation",
 )
 """The lists of whole clauses that state nothing."""
@@ -233,9 +233,7 @@ def likely(text: str) -> tuple[Language, ...]:
     """
     # A single consonant is a word in few languages, and a unit of measurement in all.
     tokens = {word for word in word_set(text) if len(word) > 1 or word not in _CONSONANTS}
-    counts = {one: len(tokens & one.words("words.function")) for one in possible(text)}
-    most = max(counts.values(), default=0)
-    return tuple(one for one, count in counts.items() if count == most)
+    return _most({one: len(tokens & one.words("words.function")) for one in possible(text)})
 
 
 @lru_cache(maxsize=1024)
@@ -245,7 +243,10 @@ def nearest(clause: str) -> tuple[Language, ...]:
     Patterns of other languages would only cost time.
     """
     tokens = word_set(clause)
-    counts = {one: len(tokens & one.vocabulary) for one in possible(clause)}
+    return _most({one: len(tokens & one.vocabulary) for one in possible(clause)})
+
+
+def _most(counts: Mapping[Language, int]) -> tuple[Language, ...]:
     most = max(counts.values(), default=0)
     return tuple(one for one, count in counts.items() if count == most)
 
