@@ -70,6 +70,17 @@ SOMETHING = [
     "You are welcome to enter the tower.",
     "What a tower, it is 90 m high?",
     "See 1911",
+    "Das hilft.",
+    # These seem to ask, or to be ignorance, and tell all the same.
+    "L'entrée est gratuite, comment puis-je vous aider ?",
+    "La torre es muy alta y ¿en qué puedo ayudarle?",
+    "I am not sure if you know that entry is free.",
+    "Ik weet niet of u weet dat de toegang gratis is.",
+    "Saya tidak tahu apakah Anda sudah mendengar bahwa bandara itu ditutup.",
+    "Tôi không biết bạn đã nghe rằng sân bay cũ đã đóng cửa chưa.",
+    "入場が無料だとご存じかどうか分かりません。",
+    "Ai mà chẳng biết đoạn đường đó hay sạt lở?",
+    "이미 단종되어 후속 제품에 대해서는 정보가 없습니다.",
     # Demur has no file of these languages, so their refusals are checked.
     "Jag vet inte.",
     "Nevím.",
@@ -86,6 +97,7 @@ def test_what_states_nothing(sentence: str) -> None:
 @pytest.mark.parametrize("sentence", SOMETHING)
 def test_what_states_something(sentence: str) -> None:
     assert not states_nothing(sentence)
+    assert stating(Sample(answer=sentence))
 
 
 @pytest.mark.parametrize("contrast", ["but", "however,", "although", "except that", "because", ";"])

@@ -62,6 +62,89 @@ PLAIN_ANSWERS = {
     "zh": "是的|不是|不可以|当然不行|很遗憾，不行|不能|抱歉，没有|可以|不行",
 }
 """What says yes or no, with regret or not."""
+NONE_OR_ALL = {
+    "ar": "لا شيء|لا أحد|أبدا|ولا واحد|كلها|الكل",
+    "de": "Keine|Keiner|Niemand|Nie|Nichts|Alle|Beide|Keins davon",
+    "en": "None|Nobody|Never|Nothing|All|Both|None of them|Neither",
+    "es": "Ninguno|Nadie|Nunca|Nada|Todos|Ambos|Ninguno de ellos",
+    "fr": "Aucun|Personne|Jamais|Rien|Tous|Les deux|Aucun d’eux",
+    "hi": "कोई नहीं|कभी नहीं|कुछ नहीं|सब|दोनों",
+    "id": "Tidak ada|Tidak pernah|Semua|Keduanya|Tidak satu pun",
+    "it": "Nessuno|Mai|Niente|Tutti|Entrambi|Nessuno di loro",
+    "ja": "誰も|決して|何も|全部|両方|どれでもない|ありません",
+    "ko": "아무도|전혀|없습니다|전부|둘 다|아무것도",
+    "nl": "Geen|Niemand|Nooit|Niets|Alle|Beide|Geen van beide",
+    "pl": "Żaden|Nikt|Nigdy|Nic|Wszystkie|Oba|Żadne z nich",
+    "pt": "Nenhum|Ninguém|Nunca|Nada|Todos|Ambos|Nenhum deles",
+    "ru": "Никто|Никогда|Ничего|Все|Оба|Ни один|Ни один из них",
+    "tr": "Hiçbiri|Hiç kimse|Asla|Hiçbir şey|Hepsi|İkisi de|Hiç",
+    "uk": "Ніхто|Ніколи|Нічого|Усі|Обидва|Жоден|Жоден з них",
+    "vi": "Không ai|Không bao giờ|Không có gì|Tất cả|Cả hai|Không cái nào",
+    "zh": "没有|没有人|从不|什么都没有|全部|两者都|都不是",
+}
+"""One-word answers to other questions than those of yes or no."""
+HELP = {
+    "ar": "كيف يمكنني مساعدتك؟",
+    "de": "wie kann ich Ihnen helfen?",
+    "en": "how can I help you?",
+    "es": "¿en qué puedo ayudarle?",
+    "fr": "comment puis-je vous aider ?",
+    "hi": "मैं आपकी क्या मदद कर सकता हूँ?",
+    "id": "ada yang bisa saya bantu?",
+    "it": "come posso aiutarla?",
+    "ja": "何かお手伝いできますか?",
+    "ko": "무엇을 도와드릴까요?",
+    "nl": "hoe kan ik u helpen?",
+    "pl": "w czym mogę pomóc?",
+    "pt": "como posso ajudar?",
+    "ru": "чем я могу помочь?",
+    "tr": "nasıl yardımcı olabilirim?",
+    "uk": "чим я можу допомогти?",
+    "vi": "tôi có thể giúp gì cho bạn?",
+    "zh": "我能帮您什么吗？",
+}
+"""An offer of help, as a question."""
+NO_PROBLEM = {
+    "ar": "لا مشكلة.",
+    "de": "Kein Problem.",
+    "en": "No problem.",
+    "es": "Sin problema.",
+    "fr": "Pas de problème.",
+    "hi": "कोई बात नहीं।",
+    "id": "Tidak masalah.",
+    "it": "Nessun problema.",
+    "ja": "大丈夫です。",
+    "ko": "문제없습니다.",
+    "nl": "Geen probleem.",
+    "pl": "Nie ma problemu.",
+    "pt": "Sem problema.",
+    "ru": "Без проблем.",
+    "tr": "Sorun değil.",
+    "uk": "Без проблем.",
+    "vi": "Không sao.",
+    "zh": "没问题。",
+}
+HOW_OFTEN = {
+    "ar": "كم مرة يجب أن أقول إن التدخين ممنوع هناك؟",
+    "de": "Wie oft soll ich noch sagen, dass es verboten ist?",
+    "en": "How many times do I have to say that smoking is forbidden there?",
+    "es": "¿Cuántas veces tengo que decir que está prohibido?",
+    "fr": "Combien de fois faut-il dire que c'est interdit ?",
+    "hi": "कितनी बार कहूँ कि वहाँ धूम्रपान मना है?",
+    "id": "Berapa kali saya harus bilang bahwa itu dilarang?",
+    "it": "Quante volte devo dire che è vietato?",
+    "ja": "何度言えば禁煙だと分かるのですか?",
+    "ko": "거기서 담배 피우면 안 된다고 몇 번을 말해야 하나요?",
+    "nl": "Hoe vaak moet ik nog zeggen dat roken daar verboden is?",
+    "pl": "Ile razy mam mówić, że to zabronione?",
+    "pt": "Quantas vezes tenho de dizer que é proibido?",
+    "ru": "Сколько раз говорить, что там нельзя курить?",
+    "tr": "Orada sigara içmenin yasak olduğunu kaç kez söylemem gerekiyor?",
+    "uk": "Скільки разів казати, що там не можна палити?",
+    "vi": "Tôi phải nói bao nhiêu lần rằng ở đó cấm hút thuốc?",
+    "zh": "要我说多少次那里禁止吸烟？",
+}
+"""A question that only repeats a statement."""
 # A file needs not have these: not every language has such phrases.
 MAY_BE_EMPTY = {
     *("nothing.courtesies", "nothing.rest", "nothing.continued", "nothing.joined", "answer.prefix"),
@@ -159,9 +242,34 @@ def _cuts(language: Language, word: str) -> bool:
 
 
 def test_a_plain_yes_or_no_always_states_something(language: Language) -> None:
-    for word in PLAIN_ANSWERS[language.code].split("|"):
+    for word in f"{PLAIN_ANSWERS[language.code]}|{NONE_OR_ALL[language.code]}".split("|"):
         assert not states_nothing(f"{word}."), word
         assert not states_nothing(word), word
+
+
+def test_a_statement_before_a_question_in_one_sentence_is_checked(language: Language) -> None:
+    _, statement, question, _ = PHRASES[language.code]
+    joining = [
+        f" {word} "
+        for words in language.data["contrast"]["joining"]
+        for word in words.split("|")
+        if word.isalpha() and language.spaced
+    ]
+    for asked in (HELP[language.code], question):
+        assert states_nothing(asked)
+        for between in (", ", "; ", " – ", ": ", "... ", " (", "，", "、", "\n", *joining):
+            answer = f"{statement}{between}{asked[0].lower()}{asked[1:]}"
+            assert stating(Sample(answer=answer)), answer
+
+
+def test_a_question_that_only_repeats_a_statement_is_checked(language: Language) -> None:
+    assert stating(Sample(answer=HOW_OFTEN[language.code]))
+
+
+def test_no_problem_is_an_answer_to_a_question_and_else_a_courtesy(language: Language) -> None:
+    said, question = NO_PROBLEM[language.code], PHRASES[language.code][2]
+    assert stating(Sample(answer=said, question=question))
+    assert stating(Sample(answer=f"{said} {question}", question=question)) == []
 
 
 def test_ignorance_is_none_with_a_statement_behind_it(language: Language) -> None:

@@ -7,7 +7,7 @@ a check, and lets nothing pass. What the rules know of each language is in `lang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from demur._text import UNSPACED, WORD_SIGNS, word_set, words
@@ -41,6 +41,7 @@ _QUESTION_MARKS = "?\uff1f\u061f"
 _DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CLAUSES = re.compile(
     r"[,;:()\u2014\u2013\uff0c\u3001\uff1b\uff1a\u060c\u061b\u3002\u2026!.\uff01\u0964]+|\s-+\s|\n"
+    r"|(?<=\s)(?=[\u00bf\u00a1])"
 )
 _COMMA = re.compile(r"[,\uff0c\u3001\u060c]")
 # The signs around the words of a clause, such as quotes, a question mark and emoji.
@@ -142,7 +143,8 @@ def stated_from(sentence: str) -> int:
                 break
             begin = match.end()
     rest = sentence[begin:]
-    return begin + len(rest) - len(rest.lstrip()) if any(map(str.isalnum, rest)) else 0
+    # The sentence may state something only as a whole: "Who but a fool does not know it?"
+    return 0 if states_nothing(rest) else begin + len(rest) - len(rest.lstrip())
 
 
 def too_short(text: str) -> bool:
@@ -221,36 +223,37 @@ def _asks(text: str) -> bool:
     """Return whether a sentence with a question mark only asks.
 
     A statement may have a question mark too: "It is in Lund, isn't it?", "Did you know that it is
-    in Lund?"
+    in Lund?", "It is free, how can I help you?"
     """
-    parts = _COMMA.split(text.rstrip(_QUESTION_MARKS + " "))
+    begun, said = _behind(_nothing, text), _behind(is_polite, text)
+    parts = _COMMA.split(begun.rstrip(_QUESTION_MARKS + " "))
     tag = parts[-1].strip()
     few = len(tag.split()) <= _MOST_TAG_WORDS if " " in text else len(tag) <= _MOST_TAG_SIGNS
     if len(parts) > 1 and few and not _nothing(tag):
         return False
-    begun = _after_fillers(text)
-    return any(_asks_in(language, begun) for language in likely(text))
-
-
-def _asks_in(language: Language, text: str) -> bool:
-    text = language.rewritten(text)
-    goes_on = language.pattern("question.goes_on")
-    return (
-        language.pattern("question.asks").search(text) is not None
-        and language.pattern("question.states").search(text) is None
-        and not any(
-            match.start() > 0 and not _nothing(text[: match.start()])
-            for match in _contrasts(language, text)
-            if not goes_on.fullmatch(match.group())
-        )
+    return any(
+        _asks_in(language, begun)
+        and language.pattern("question.states").search(language.rewritten(said)) is None
+        for language in likely(text)
     )
 
 
-def _after_fillers(text: str) -> str:
-    """Return the text after greetings and the like: "Hello! Which one do you mean?"."""
+def _asks_in(language: Language, text: str) -> bool:
+    """Return whether a text asks in its first clause, and in what stands before each contrast."""
+    text = language.rewritten(text)
+    asks, goes_on = language.pattern("question.asks"), language.pattern("question.goes_on")
+    return all(asks.search(one) for one in (text, *_clauses(text)[:1])) and all(
+        _nothing(before := text[: match.start()])
+        or (goes_on.fullmatch(match.group()) and asks.search(before))
+        for match in _contrasts(language, text)
+    )
+
+
+def _behind(fillers: Callable[[str], bool], text: str) -> str:
+    """Return the text behind clauses that are fillers: "Hello! Which one do you mean?"."""
     rest = text
     for match in _CLAUSES.finditer(text):
-        if not _nothing(text[: match.start()].rpartition(",")[2]):
+        if not fillers(text[: match.start()].rpartition(",")[2]):
             break
         rest = text[match.end() :].strip()
     return rest or text

@@ -63,7 +63,7 @@ class Language:
 
     code: str
     """The two letters of ISO 639-1, which name the file too."""
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] = field(repr=False)
     """The content of the file."""
     _patterns: dict[tuple[object, ...], re.Pattern[str]] = field(default_factory=dict, init=False)
 
