@@ -45,6 +45,7 @@ REDACTS: tuple[Redact, ...] = (None, "remove", "hash", str.upper)
 # text under judgement.
 KEPT = {
     *("id", "root", "name", "model", "response", "trace_id", "span_id"),
+    *("traces.system", "traces.trace_id", "traces.span_id", "traces.project", "traces.address"),
     "attempts.recovery",
     *(f"{place}.{field}" for place in ("attempts.evaluations", "attempts.feedback.evaluations")
       for field in ("name", "label", "cause", "fingerprints")),

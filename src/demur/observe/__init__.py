@@ -15,17 +15,34 @@ from demur.observe.handlers import ScoreCallbackHandler
 from demur.observe.reading import Said as Said
 from demur.observe.recorder import Recorder as Recorder
 from demur.observe.recorder import RunCounts
-from demur.observe.records import Record
+from demur.observe.records import Record, TraceLink
 from demur.observe.redaction import Redact
 from demur.observe.redaction import redacted_evaluation as redacted_evaluation
+from demur.observe.redaction import redaction as redaction
 from demur.observe.runs import Tally as Tally
-from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLSink
+from demur.observe.sinks import (
+    JSONLSink,
+    LangfuseSink,
+    LangSmithSink,
+    MLflowSink,
+    OpenTelemetrySink,
+    PhoenixSink,
+    Sink,
+    SinkLike,
+    SQLSink,
+)
+from demur.observe.sinks import Writer as Writer
+from demur.observe.sinks import as_sinks as as_sinks
 from demur.observe.spans import current_span_ids as current_span_ids
 
 __all__ = [  # the other names serve other rooms, and are not public
     "JSONLSink",
+    "LangSmithSink",
+    "LangfuseSink",
+    "MLflowSink",
     "OnFull",
     "OpenTelemetrySink",
+    "PhoenixSink",
     "Record",
     "Redact",
     "RunCounts",
@@ -33,4 +50,5 @@ __all__ = [  # the other names serve other rooms, and are not public
     "ScoreCallbackHandler",
     "Sink",
     "SinkLike",
+    "TraceLink",
 ]

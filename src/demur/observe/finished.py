@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from demur.guard import Trace
 from demur.observe.reading import Said
+from demur.observe.records import TraceLink
 from demur.schema import Evaluation, Usage
 
 
@@ -31,6 +32,7 @@ class About:
     trace_id: str | None
     span_id: str | None
     seconds: float
+    traces: tuple[TraceLink, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,9 @@ class ScoreCallbackHandler(BaseCallbackHandler):
         evaluators: The evaluators that `Guard` takes, with or without a threshold. Without any, the
             handler records only what guards in the chain evaluated.
         sink: Where records go: a path that ends in `.sqlite`, `.sqlite3`, `.db`, `.jsonl` or
-            `.ndjson`; a URL, `postgresql://user@host/database`; a `demur.observe.Sink`, or an
-            object with `write(record)`; a function that takes a `demur.observe.Record`; or a list
-            of these.
+            `.ndjson`; a URL, `postgresql://user@host/database`; "langsmith", "langfuse", "phoenix"
+            or "mlflow"; a `demur.observe.Sink`, or an object with `write(record)`; a function that
+            takes a `demur.observe.Record`; or a list of these.
         sample_rate: The share of runs to record, in [0, 1]. The run's id decides, so that all
             handlers choose the same runs.
         max_queue: The largest number of runs that wait to be scored, at least 1.
@@ -109,6 +109,7 @@ class ScoreCallbackHandler(BaseCallbackHandler):
             redact=redact,
             fallback=fallback,
         )
+        self._runs.locate = self._recorder.locate
         # An event takes microseconds unless the handler waits for room. So with asyncio, events are
         # handled in the event loop's thread, and not each in a thread of its own.
         self.run_inline = on_full == "drop"

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from langchain_core.runnables import RunnableConfig
@@ -25,6 +26,7 @@ from demur.observe.redaction import Redact, redaction
 from demur.observe.runs import Tally
 from demur.observe.scoring import score
 from demur.observe.sinks import SinkLike, as_sinks
+from demur.observe.sinks.traces import TraceSink, located
 from demur.runtime import JUDGE, drive, within
 
 _log = logging.getLogger("demur.observe")
@@ -61,7 +63,10 @@ class Recorder:
         judges = as_evaluators(evaluators)
         self._evaluators = tuple((judge.get_name(), judge) for judge in judges)
         self._redact = redaction(redact)
-        self._delivery = Delivery(as_sinks(sink), None if fallback is None else Path(fallback))
+        sinks = as_sinks(sink)
+        self._tracing = [one for one in sinks if isinstance(one, TraceSink)]
+        self.locate = partial(located, self._tracing)
+        self._delivery = Delivery(sinks, None if fallback is None else Path(fallback))
         self._backlog = Backlog(self._record, max_queue, on_full, max_concurrency)
         self._recorded = self._failed = 0
         self._counting = lock()
@@ -79,7 +84,10 @@ class Recorder:
     def _record(self, finished: Finished) -> None:
         try:
             record, _ = drive(score(finished, self._evaluators), _CONFIG, None)
-            self._delivery.write(self._redact(record))
+            traces = record.traces
+            for sink in self._tracing:
+                traces = tuple(map(sink.addressed, traces))
+            self._delivery.write(self._redact(record.model_copy(update={"traces": traces})))
         except BaseException as error:  # in a background thread, no caller could handle it
             with self._counting:
                 self._failed += 1

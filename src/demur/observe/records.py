@@ -14,6 +14,18 @@ from demur.observe.writing import as_json
 from demur.schema import Evaluation, Finding, Text, Usage
 
 
+class TraceLink(BaseModel):
+    """Name a run's trace in a system such as LangSmith, its span there, and the page's address."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+    trace_id: str
+    span_id: str | None = None
+    project: Text | None = None
+    address: str | None = None
+
+
 class Record(ShownInNotebooks, BaseModel):
     """Hold one run of a chain, or one call of a guard inside it, with its answers' evaluations.
 
@@ -43,6 +55,8 @@ class Record(ShownInNotebooks, BaseModel):
     """The trace id of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
     span_id: str | None = None
     """The id of the same span: 16 hexadecimal digits."""
+    traces: tuple[TraceLink, ...] = ()
+    """The traces of the run that sinks found, at most one in each system."""
     attempts: tuple[Attempt, ...] = Field(min_length=1)
     """The answers with their evaluations, at least one. A run that a handler scored has one
     attempt; a guard's call has all of its attempts."""

@@ -184,6 +184,7 @@ _RECORD = _listed(
     id="id root response trace_id span_id",
     name="name model",
     tag="tags",
+    traces=_listed(id="trace_id span_id address", name="system project"),
     attempts=_ATTEMPT,
 )
 _NAMELIKE = re.compile(r"[^\W\d][\w.:/-]{0,63}")

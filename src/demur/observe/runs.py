@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -21,6 +21,7 @@ from demur._forks import renewed
 from demur.guard import Capture, Trace
 from demur.observe.finished import About, Finished, author_of, plain
 from demur.observe.reading import Readers, Said, read
+from demur.observe.records import TraceLink
 from demur.observe.spans import current_span_ids
 from demur.runtime import JUDGE
 from demur.schema import Evaluation
@@ -64,6 +65,9 @@ class _Run:
     response: str | None = None
     paused: bool = False
     """Whether a step inside the run was interrupted to ask a person, so that it ends unanswered."""
+    beside: Sequence[Any] = ()
+    """The handlers that hear the run, if they are known."""
+    links: dict[str, TraceLink] = field(default_factory=dict)
     trace: Trace | None = None
     evaluations: list[tuple[int, Evaluation]] = field(default_factory=list)
 
@@ -106,6 +110,8 @@ class Runs:
         if not 0 <= sample_rate <= 1:
             raise ValueError(f"sample_rate must be in [0, 1], got {sample_rate}")
         self.tally = Tally()
+        self.locate: Callable[..., dict[str, TraceLink]] = lambda *_: {}
+        """Finds the traces of a run in several systems, as `TraceSink.locate` does in one."""
         self._readers = readers or Readers()
         self._sample_rate = sample_rate
         self._names, self._tags = _several(names), _several(tags)
@@ -168,6 +174,7 @@ class Runs:
             if parent is not None and parent.scored is not None:
                 run.scored = parent.scored
                 run.scored.open.add(run_id)
+                self._locate_around(parent)
             elif answers and self._wants(run):
                 self.tally.runs += 1
                 if not self._samples(run_id):
@@ -176,6 +183,7 @@ class Runs:
                     return None
                 run.scored = _Scored(run, *current_span_ids())
                 run.input = _as_given(input)
+                run.links = self.locate(run_id, None)
             self._keep(run_id, run)
             return None if run.scored is None else run.scored.capture
 
@@ -187,6 +195,15 @@ class Runs:
         config = var_child_runnable_config.get() or {}
         enclosing: UUID | None = getattr(config.get("callbacks"), "parent_run_id", None)
         return enclosing if enclosing in self._open else None
+
+    def _locate_around(self, run: _Run | None) -> None:
+        """Find the traces of a run, and of those around it. All handlers know them by now."""
+        callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
+        beside = getattr(callbacks, "handlers", ())
+        while beside and run and run.scored and not run.beside:
+            run.beside = beside
+            run.links |= self.locate(run.id, beside)
+            run = run.parent
 
     def _wants(self, run: _Run) -> bool:
         if self._names or self._tags:
@@ -250,7 +267,7 @@ class Runs:
         Returns:
             The run to be scored or recorded; None if it is not wanted or has no answer.
         """
-        run = self._close(run_id)
+        run = self._ended(run_id)
         if run is None or run.scored is None:
             return None
         if input is not None:
@@ -269,7 +286,7 @@ class Runs:
 
     def fail(self, run_id: UUID, error: BaseException | None = None) -> Finished | None:
         """Record that a run failed or was cancelled; return it if a guard judged its answers."""
-        run = self._close(run_id)
+        run = self._ended(run_id)
         if run is None or run.scored is None:
             return None
         if run.parent is not None and _is_interrupt(error):
@@ -280,6 +297,12 @@ class Runs:
         if judged is None and run.scored.run is run:
             self._unanswered(run.scored)
         return judged
+
+    def _ended(self, run_id: UUID) -> _Run | None:
+        run = self._close(run_id)
+        if run and run.scored and (run.scored.run is run or run.trace):
+            run.links = self.locate(run_id, run.beside) | run.links
+        return run
 
     def _unanswered(self, scored: _Scored) -> None:
         if not scored.judged:
@@ -346,6 +369,7 @@ def _about(run: _Run, scored: _Scored) -> About:
         trace_id=scored.trace_id,
         span_id=scored.span_id,
         seconds=time.monotonic() - run.started,
+        traces=tuple(run.links.values()),
     )
 
 

@@ -129,12 +129,23 @@ def describe_evaluation(evaluation: Evaluation) -> ShownEvaluation:
     return ShownEvaluation(
         look=verdict_look(evaluation.finding),
         label=None if evaluation.nothing_to_check else evaluation.label,
-        score=None if evaluation.score is None else f"score {evaluation.score:.2f}",
+        score=None
+        if evaluation.score is None
+        else f"score {evaluation.score:.2f}{_threshold(evaluation.details.get('threshold'))}",
         error=evaluation.error,
         # In an undetermined evaluation, both give the same reason.
         explanation=None if evaluation.explanation == evaluation.error else evaluation.explanation,
         cost=usage_line(evaluation.usage),
     )
+
+
+def _threshold(told: object) -> str:
+    """Return in words what an evaluation's details say of its `Threshold`; empty if nothing."""
+    match told:
+        case {"value": float(least), "samples": int(size), "kappa": [float(k), float(a), float(b)]}:
+            people = f"kappa with people {k:.2f} [{a:.2f}, {b:.2f}], {size:,} answers"
+            return f", threshold {least:.3g} ({people})"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -191,6 +202,7 @@ def describe_record(record: Record) -> ShownRun:
         ("response", record.response),
         ("trace", record.trace_id),
         ("span", record.span_id),
+        *(("trace", f"{link.system} {link.address or link.trace_id}") for link in record.traces),
         *((key, str(value)) for key, value in record.metadata.items()),
     ]
     return ShownRun(

@@ -12,19 +12,28 @@ from demur.observe.places import is_server
 from demur.observe.records import Record
 from demur.observe.sinks.base import FunctionSink, Sink, Writer
 from demur.observe.sinks.jsonl import JSONLSink
+from demur.observe.sinks.langfuse import LangfuseSink
+from demur.observe.sinks.langsmith import LangSmithSink
+from demur.observe.sinks.mlflow import MLflowSink
+from demur.observe.sinks.phoenix import PhoenixSink
 from demur.observe.sinks.sql import SQLSink
 
 _One: TypeAlias = Union[str, Path, Sink, Writer, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
 SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
 """A value that a sink is made of: a path that ends in ".sqlite", ".sqlite3", ".db", ".jsonl" or
-".ndjson"; a URL, "postgresql://..."; a `Sink`, or an object with `write(record)`; a function that
-takes a `Record`; or a list of these. The function and `write` may be `async`."""
+".ndjson"; a URL, "postgresql://..."; the name of a system for traces, "langsmith", "langfuse",
+"phoenix" or "mlflow"; a `Sink`, or an object with `write(record)`; a function of a `Record`; or a
+list of these. The function and `write` may be `async`."""
 
 _FILES: dict[str, Callable[[Path], Sink]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
     **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLSink),
 }
 """The sinks for files, by the suffix of the path."""
+_SYSTEMS: dict[object, Callable[[], Sink]] = {
+    sink.system: sink for sink in (LangSmithSink, LangfuseSink, PhoenixSink, MLflowSink)
+}
+"""The sinks for traces, by the name of the system. They are set up by the environment."""
 
 
 def as_sinks(sink: SinkLike) -> tuple[Writer, ...]:
@@ -48,6 +57,8 @@ def as_sinks(sink: SinkLike) -> tuple[Writer, ...]:
 def _as_sink(sink: object) -> Writer:
     if isinstance(sink, (str, Path)) and is_server(sink):
         return SQLSink(sink)
+    if isinstance(sink, str) and (make_sink := _SYSTEMS.get(sink)):
+        return make_sink()
     if isinstance(sink, (str, os.PathLike)):
         path = Path(sink)
         if make := _FILES.get(path.suffix.lower()):
@@ -56,7 +67,7 @@ def _as_sink(sink: object) -> Writer:
             f"cannot tell the file format from the name {str(sink)!r}: expected a file "
             "that ends in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines), "
             "or postgresql://user@host/database. For another name give JSONLSink(path) or "
-            "SQLSink(path)"
+            f"SQLSink(path). Systems for traces are {', '.join(map(str, _SYSTEMS))}"
         )
     if isinstance(sink, type):
         raise TypeError(

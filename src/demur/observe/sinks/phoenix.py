@@ -1,0 +1,76 @@
+"""Put scores on Phoenix's spans, as annotations."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import tenacity
+
+from demur.errors import MissingExtraError
+from demur.observe.records import Record, TraceLink
+from demur.observe.sinks.traces import TraceScore, TraceSink
+
+if TYPE_CHECKING:
+    from phoenix.client import Client
+
+
+class PhoenixSink(TraceSink):
+    """Put scores in Arize Phoenix, as an annotation for each evaluator on the run's span.
+
+    An annotation replaces that of an earlier record with the same id. OpenTelemetry may hold a span
+    for five seconds, so the sink waits up to eight for a span that the server does not know.
+
+    Args:
+        client: The client. None: `phoenix.client.Client()`, which the environment sets up.
+
+    Raises:
+        MissingExtraError: arize-phoenix-client is not installed.
+    """
+
+    system = "phoenix"
+    advice = "call LangChainInstrumentor().instrument() before the chain runs"
+
+    def __init__(self, client: Client | None = None) -> None:
+        try:
+            from phoenix.client import Client
+        except ImportError as error:
+            raise MissingExtraError("arize-phoenix-client", "phoenix", "PhoenixSink") from error
+        self._client = client or Client()
+
+    def locate(self, run_id: UUID, beside: Sequence[Any] | None) -> TraceLink | None:
+        """Return the span that OpenInference made of the run, if the span is sampled."""
+        module = sys.modules.get("openinference.instrumentation.langchain")
+        making = module and module.LangChainInstrumentor()
+        span = making and making.is_instrumented_by_opentelemetry and making.get_span(run_id)
+        ids = span and span.get_span_context()
+        if not ids or not ids.trace_flags.sampled:
+            return None
+        trace_id, span_id = format(ids.trace_id, "032x"), format(ids.span_id, "016x")
+        return TraceLink(system=self.system, trace_id=trace_id, span_id=span_id)
+
+    def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:
+        """Annotate the span in one request, and wait until Phoenix has taken the annotations."""
+        asked = {one.name for one in record.evaluations if one.usage.calls or one.usage.cached}
+        notes = [
+            {
+                **{"span_id": link.span_id, "name": one.name, "identifier": one.id},
+                "annotator_kind": "LLM" if one.name in asked else "CODE",
+                "result": {"score": one.value, "label": one.label, "explanation": one.comment},
+                "metadata": one.metadata,
+            }
+            for one in scores
+        ]
+        unknown = tenacity.retry_if_exception(lambda error: "404 Not Found" in str(error))
+        end, pause = tenacity.stop_after_delay(8), tenacity.wait_exponential(0.1, max=1)
+        retrying = tenacity.Retrying(retry=unknown, stop=end, wait=pause, reraise=True)
+        if notes:  # the client refuses an empty list
+            retrying(self._client.spans.log_span_annotations, span_annotations=notes, sync=True)
+
+    def page(self, link: TraceLink) -> str:
+        """Return the address that leads to the span's page, without a password."""
+        server = re.sub("//[^/]*@", "//", str(self._client._client.base_url)).rstrip("/")
+        return f"{server}/redirects/spans/{link.span_id}"

@@ -1,0 +1,132 @@
+"""Define `TraceSink`, the base class of the sinks that put scores on other systems' traces."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID, uuid5
+
+from demur._once_a_minute import warn
+from demur.observe.log.answers import judged
+from demur.observe.records import Record, TraceLink
+from demur.observe.sinks.base import Sink
+from demur.schema import Evaluation, failure_of
+
+_log = logging.getLogger("demur.observe")
+_IDS = UUID("6f9d6f0a-6f3c-5d0c-9a57-1f0a4be1d3c7")
+_LONGEST = 2000
+_PAUSE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class TraceScore:
+    """Hold what an evaluator found about the answer of a run; the worst sentence counts.
+
+    `id` is a UUID, the same for a record that comes again. `label` is the finding. An undetermined
+    evaluation has an `error` and no `value`. `comment` says why, in at most 2000 characters.
+    """
+
+    id: str
+    name: str
+    value: float | None
+    label: str
+    comment: str
+    error: str | None
+    metadata: dict[str, Any]
+
+
+class TraceSink(Sink):
+    """Put the scores of a run's last answer on the run's trace in another system.
+
+    A run without a trace there has no place for scores, which is told in a warning. The sink did
+    not fail, so the record does not go to the fallback file.
+    """
+
+    system: ClassVar[str]
+    """The system's short name."""
+    advice: ClassVar[str]
+    """What to do if runs have no trace, as a clause."""
+    _asks_from = 0.0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @abstractmethod
+    def locate(self, run_id: UUID, beside: Sequence[Any] | None) -> TraceLink | None:
+        """Return where the system has a run of LangChain, or None. It must not ask a server.
+
+        The chain's thread calls this when the run begins (`beside` is None), when the first run
+        inside begins, and when the run ends. What is found inside counts most, then the first.
+        `beside` has the handlers that hear the run; it is empty if none became known to the end.
+        """
+
+    @abstractmethod
+    def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:
+        """Send scores, in place of any with the same ids; raise if the server did not take all."""
+
+    @abstractmethod
+    def page(self, link: TraceLink) -> str | None:
+        """Return the address of the trace's page, or None. It may ask the server, and raise."""
+
+    def write(self, record: Record) -> None:
+        """Send the scores of a record's last answer; raise if the server did not take all."""
+        for link in record.traces:
+            if link.system == self.system:
+                return self.send(link, scores_of(record), record)
+        said = "%s: a run has no trace there, so its scores are not sent: %s"
+        warn(_log, self.system, said, self, self.advice)
+
+    def addressed(self, link: TraceLink) -> TraceLink:
+        """Return a link with its page's address, if the server tells it; never raise.
+
+        If it does not answer, it is not asked for a minute, since other sinks wait.
+        """
+        if link.system == self.system and time.monotonic() >= self._asks_from:
+            try:
+                return link.model_copy(update={"address": self.page(link)})
+            except Exception:  # the record matters more
+                self._asks_from = time.monotonic() + _PAUSE_SECONDS
+        return link
+
+
+def located(sinks: Iterable[TraceSink], run_id: UUID, beside: Any) -> dict[str, TraceLink]:
+    """Return where a run is, by system; never raise, since that would reach the chain."""
+    links = {}
+    for sink in sinks:
+        try:
+            if link := sink.locate(run_id, beside):
+                links[sink.system] = link
+        except Exception as error:
+            warn(_log, f"{sink}", "%s cannot find a trace: %s", sink, type(error).__name__)
+    return links
+
+
+def scores_of(record: Record) -> list[TraceScore]:
+    """Return a score for each evaluator of a record's last answer."""
+    number, scores = len(record.attempts), []
+    about = {"run": record.id, "attempt": number, "outcome": record.outcome}
+    for place, answer in enumerate(judged(record.attempts[-1]), start=1):
+        worst = [part for part in answer.parts if part.finding == answer.finding]
+        failures = sorted({failure.value for part in worst for failure in part.failures})
+        known = {**about, "label": worst[0].label, "failures": failures}
+        comment = "\n".join(map(_comment, worst))
+        score = TraceScore(
+            id=str(uuid5(_IDS, f"{record.id}/{number}/{place}")),
+            name=answer.name,
+            value=None if answer.finding == "undetermined" else answer.score,
+            label=answer.finding,
+            comment=comment if len(comment) <= _LONGEST else f"{comment[: _LONGEST - 1]}…",
+            error=worst[0].error,
+            metadata={name: value for name, value in known.items() if value},
+        )
+        scores.append(score)
+    return scores
+
+
+def _comment(evaluation: Evaluation) -> str:
+    wrong = tuple(one for one in evaluation.claims if failure_of(one) or one.error)
+    return str(evaluation.model_copy(update={"claims": wrong}))
