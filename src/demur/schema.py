@@ -29,6 +29,7 @@ from demur._fingerprints import host_of, hosts_in, with_hosts
 from demur._invalid import in_words
 from demur._jsonl import write_whole
 from demur._notebook import ShownInNotebooks
+from demur._share import wilson
 from demur._text import one_line, replace_surrogates
 from demur.errors import DemurError
 
@@ -491,6 +492,24 @@ class Threshold(_Value):
                 f"{bad} hallucinated ones {bad_passed}"
             )
         return self
+
+    @property
+    def kappa(self) -> tuple[float, float, float] | None:
+        """Return Cohen's kappa of these decisions and the labels, and its interval of 95 %.
+
+        It is optimistic, as the threshold was chosen on these answers. The interval is Wilson's, of
+        the share of agreement. None without labels, or with only one label and one decision.
+        """
+        bad, bad_passed, size = self.hallucinated, self.passed_hallucinated, self.samples
+        if bad is None or bad_passed is None:
+            return None
+        agreed = (bad - bad_passed + self.passed - bad_passed) / size
+        chance = (bad * (size - self.passed) + (size - bad) * self.passed) / size**2
+        if chance == 1:
+            return None
+        shares = (agreed, *wilson(agreed, size))
+        kappa, low, high = (max(-1.0, (share - chance) / (1 - chance)) for share in shares)
+        return kappa, low, high
 
     def save(self, path: str | Path) -> None:
         """Write the threshold to a file as JSON, completely or not at all.

@@ -1,5 +1,6 @@
 """Choose thresholds that can be trusted, from scores and from labels that people gave."""
 
+from demur.calibration.binomial import cumulative as cumulative
 from demur.calibration.choosing import best_f1, percentile
 from demur.calibration.curves import Bin, Reliability, Roc, reliability, roc
 from demur.calibration.guarantee import calibrate

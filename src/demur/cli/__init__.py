@@ -1,4 +1,7 @@
-"""Define the commands: `check`, `score`, `compare`, `log`, `report`, `calibrate`, `demo`, `models`.
+"""Define the commands.
+
+They are `check`, `score`, `compare`, `agree`, `diff`, `log`, `report`, `calibrate`, `demo` and
+`models`.
 
 The exit codes are 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a
 fault in demur itself, 130 interrupted, and 143 terminated (SIGTERM). A pipeline that asks "may this
@@ -21,6 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from demur import RefChecker, __version__, resolve_model
 from demur._resolve import resolve_judge
 from demur.cli import progress
+from demur.cli.agree import agree
 from demur.cli.calibrate import calibrate
 from demur.cli.compare import compare
 from demur.cli.console import (
@@ -36,6 +40,7 @@ from demur.cli.console import (
     reason,
     run_app,
 )
+from demur.cli.diff import diff
 from demur.cli.log import log
 from demur.cli.report import report
 from demur.cli.runs import usable
@@ -201,6 +206,8 @@ def demo(
 
 app.command()(score)
 app.command()(compare)
+app.command()(agree)
+app.command()(diff)
 app.add_typer(log, name="log")
 app.command()(report)
 app.command()(calibrate)

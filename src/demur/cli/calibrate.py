@@ -131,6 +131,7 @@ def calibrate(
                 "file": held.name,
                 "saved": str(goal),
                 "threshold": threshold.model_dump(mode="json"),
+                "kappa": threshold.kappa,
                 "nothing_to_check": len(kept.silent),
                 "repeats": len(kept.evaluations) - threshold.samples,
                 "left_out": {**kept.left_out, "damaged": len(held.damaged)},
@@ -247,6 +248,8 @@ def _report(
     yield "chosen from", f"{_answers(samples)}{of}"
     these = f", {threshold.passed_hallucinated:,} of the hallucinated ones" if wrong else ""
     yield "of these pass", f"{passed:,} ({passed / samples:.1%}){these}"
+    if threshold.kappa is not None:
+        yield "kappa with people", "{:.2f} [{:.2f}, {:.2f}], optimistic".format(*threshold.kappa)
     if kept.silent:
         yield "nothing to check", _nothing(threshold, held, kept)
     if threshold.passed_hallucinated is not None:

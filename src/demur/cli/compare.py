@@ -15,9 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 
 from demur import __version__
-from demur._jsonl import write_whole
 from demur._resolve import resolve_judge
-from demur._text import replace_surrogates
 from demur.cli.console import (
     INTERRUPTED,
     PASSED,
@@ -26,10 +24,12 @@ from demur.cli.console import (
     complain,
     errors,
     escaped,
+    may_write,
     output,
     pipe_may_close,
     reason,
     table,
+    write_page,
 )
 from demur.cli.data_sets import rows_of
 from demur.cli.runs import (
@@ -202,7 +202,7 @@ def compare(
                 model=model, field=fields, data=data, limit=limit, limit_expensive=limit_expensive,
                 out=out, restart=restart, retry=retry, max_concurrency=max_concurrency,
             )  # fmt: skip
-            _may_write(pages, path, labels)
+            may_write(pages, path, labels)
             target = path
             shown["only"] = method
         else:
@@ -212,7 +212,7 @@ def compare(
                 rows_of(file, data) as (source, beside),
             ):
                 target = out or beside.with_name(f"{beside.stem}.compare.jsonl")
-                _may_write(pages, source, target, labels)
+                may_write(pages, source, target, labels)
                 with usable("--field"):
                     mapping = read_fields(fields or (), EXTRA)
                 labelled = read_labelled(
@@ -263,7 +263,7 @@ def compare(
         if page == _PRINTED:
             printed.append(text(comparison))
         elif page is not None:
-            _write(page, text(comparison))
+            write_page(page, text(comparison))
     with pipe_may_close():
         if printed:
             typer.echo("\n".join(printed), nl=False)
@@ -292,14 +292,6 @@ def _no_effect(**given: Any) -> None:
             raise typer.BadParameter(
                 "it has no effect on what was found already",
                 param_hint=f"--{name.replace('_', '-')}",
-            )
-
-
-def _may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
-    for page in pages:
-        if page is not None and any(one and one.resolve() == page.resolve() for one in read):
-            raise typer.BadParameter(
-                terminal.one_line(f"{page} would replace a file that is read: name another file")
             )
 
 
@@ -347,10 +339,3 @@ def _show(comparison: Comparison) -> None:
 def _say_left_out(console: Console, left_out: Mapping[str, str]) -> None:
     for name, why in left_out.items():
         terminal.say(console, terminal.one_line(f"left out: {name}: {why}"))
-
-
-def _write(page: Path, text: str) -> None:
-    try:
-        write_whole(page, replace_surrogates(text).encode())
-    except OSError as error:
-        raise DemurError(f"cannot write {page}: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,6 +18,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from demur._jsonl import write_whole
+from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.observe.log import Damaged
 from demur.schema import Threshold
@@ -178,6 +181,23 @@ def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
         lines.append(f"{rest:,} more are left out, to {damaged[-1].place}")
     for line in lines:
         terminal.say(errors(), terminal.one_line(f"{log}, {line}"))
+
+
+def may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
+    """Refuse to write a page over a file that is read."""
+    for page in pages:
+        if page is not None and any(one and one.resolve() == page.resolve() for one in read):
+            raise typer.BadParameter(
+                terminal.one_line(f"it would replace a file that is read, {page}: name another")
+            )
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a text to a file, completely or not at all."""
+    try:
+        write_whole(page, replace_surrogates(text).encode())
+    except OSError as error:
+        raise DemurError(f"cannot write {page}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
 
 from demur.calibration import answer_key, contradiction, differences, passes_up_to
+from demur.comparing import Told
 from demur.errors import DemurError
+from demur.evaluators import nearest_quote
+from demur.guard import Attempt
 from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, database_of, open_log
-from demur.schema import ABSTAIN, Evaluation
-from demur.scoring import is_results, read_results
+from demur.schema import ABSTAIN, Evaluation, failure_of
+from demur.scoring import Note, Result, is_results, read_lines
 from demur.views import terminal
 
 
@@ -28,11 +31,22 @@ class Held:
     """Whether an answer is hallucinated, by its id."""
     same: dict[str, str | None] = field(default_factory=dict)
     """The key of each answer, by its id; see `answer_key`. Equal answers have equal keys."""
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """The judged answers of a log, by their ids; results of `demur score` do not have them."""
+    groups: dict[str, str] = field(default_factory=dict)
+    """What each answer belongs to, by its id: in results a row or group, in a log a question."""
+    redacted: set[str] = field(default_factory=set)
+    """The ids of answers whose texts were changed before they were kept."""
     unknown: set[str] = field(default_factory=set)
     """The ids of labels that belong to no answer."""
     damaged: list[Damaged] = field(default_factory=list)
     cut: str = ""
     """Advice on how to take only a part of it."""
+
+    def question(self, id: str) -> str | None:
+        """Return the question of an answer on one line, or None if it is not known."""
+        attempt = self.attempts.get(id)
+        return " ".join(((attempt and attempt.question) or "").split()) or None
 
 
 def read(where: str, labels: Mapping[str, bool] | None) -> Held:
@@ -54,14 +68,18 @@ def read(where: str, labels: Mapping[str, bool] | None) -> Held:
 
 
 def _results(path: Path, labels: Mapping[str, bool]) -> Held:
-    held = Held(str(path), cut="Score all answers with the same settings")
-    for result in read_results(path):
-        held.same[result.key] = result.same
-        # The last result of an answer counts.
-        held.judged.setdefault(result.evaluator, {})[result.key] = JudgedAnswer(
-            (result.evaluation,)
-        )
-    held.labels = {id: label for id, label in labels.items() if id in held.same}
+    held, told = Held(str(path), cut="Score all answers with the same settings"), Told()
+    for line in read_lines(path):
+        if isinstance(line, Note):
+            told.take(line)
+        elif isinstance(line, Result):
+            held.same[line.key] = line.same
+            held.groups[line.key] = line.row or line.key
+            # The last result of an answer counts.
+            judged = held.judged.setdefault(line.evaluator, {})
+            judged[line.key] = JudgedAnswer((line.evaluation,))
+    held.labels = {id: label.hallucinated for id, label in told.labels.items()} | {**labels}
+    held.groups |= {id: label.group for id, label in told.labels.items()}
     return held
 
 
@@ -77,13 +95,25 @@ def _log(where: str, labels: Mapping[str, bool] | None) -> Held:
                 held.damaged.append(answer)
                 continue
             id = answer.record.id
-            first = answer.record.attempts[0]
+            first = held.attempts[id] = answer.record.attempts[0]
             held.same[id] = answer_key(first.question, first.answer)
+            held.groups[id] = " ".join((first.question or id).split())
             if answer.hallucinated is not None:
                 held.labels[id] = answer.hallucinated
+            if answer.record.redacted:
+                held.redacted.add(id)
             for judged in answer.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
     return held
+
+
+def claims(held: Held, judge: str, id: str) -> Iterator[dict[str, str | None]]:
+    """Yield the failing claims, or all claims of an answer that passed, with the nearest quotes."""
+    contexts = held.attempts[id].contexts if id in held.attempts else ()
+    every = [claim for part in held.judged[judge][id].parts for claim in part.claims]
+    for claim in [claim for claim in every if failure_of(claim)] or every:
+        label, quote = claim.label or "no label", nearest_quote(claim, contexts)
+        yield {"label": label, "claim": claim.text, "quote": quote.text if quote else None}
 
 
 def chosen(held: Held, evaluator: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_out
+from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, say_left_out
 from demur.cli.logged import beside
 from demur.cli.runs import PriceIn, PriceOut, read_prices
 from demur.observe.log import LogError, open_log, read_labels
@@ -81,11 +81,7 @@ def report(
             f"{page} exists: replace it with --force, or name another file with -o"
         )
         raise typer.BadParameter(message, param_hint="-o")
-    for path in (labels, threshold):
-        if path is not None and path.resolve() == page.resolve():
-            raise typer.BadParameter(
-                terminal.one_line(f"it would replace {path}: name another file"), param_hint="-o"
-            )
+    may_write([page], labels, threshold)
     with errors().status("writing the report"), open_log(log) as opened:
         try:
             written = write_report(

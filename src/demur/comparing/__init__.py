@@ -1,5 +1,12 @@
 """Compare detectors on a labelled set: how well each finds hallucinated answers, and its cost."""
 
+from demur.comparing.agreement import Agreed, agreements
+from demur.comparing.agreement import slices as slices
+from demur.comparing.changes import Condition as Condition
+from demur.comparing.changes import Pair as Pair
+from demur.comparing.changes import changed as changed
+from demur.comparing.changes import changes_markdown as changes_markdown
+from demur.comparing.changes import pair_up as pair_up
 from demur.comparing.comparison import Compared, Comparison, Quality, read_comparison
 from demur.comparing.comparison import Cost as Cost
 from demur.comparing.detectors import DETECTORS, Detector
@@ -7,6 +14,7 @@ from demur.comparing.figures import Estimate
 from demur.comparing.labelled import EXTRA as EXTRA
 from demur.comparing.labelled import GROUP as GROUP
 from demur.comparing.labelled import Label, Labelled, read_labelled
+from demur.comparing.labelled import Told as Told
 from demur.comparing.labelled import write_notes as write_notes
 from demur.comparing.tables import COSTS as COSTS
 from demur.comparing.tables import QUALITY as QUALITY
@@ -20,6 +28,7 @@ from demur.comparing.tables import quality_rows as quality_rows
 
 __all__ = [  # other names serve other rooms and are not part of the public interface
     "DETECTORS",
+    "Agreed",
     "Compared",
     "Comparison",
     "Detector",
@@ -27,6 +36,7 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "Label",
     "Labelled",
     "Quality",
+    "agreements",
     "csv_table",
     "markdown",
     "read_comparison",

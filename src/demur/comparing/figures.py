@@ -12,10 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from demur._share import wilson
+from demur.calibration import cumulative
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -24,6 +28,7 @@ Figure: TypeAlias = Callable[[Floats], Floats]
 Interval: TypeAlias = tuple[float, float]
 
 RESAMPLES = 1000
+_quantile = NormalDist().inv_cdf
 _AT_A_TIME = 50
 _MOST_UNDEFINED = 0.05
 """The largest share of resamples without a value for which there is still an interval."""
@@ -79,6 +84,13 @@ def f1(flagged: Bools, hallucinated: Bools, weights: Floats) -> Floats:
     perfect.
     """
     return _f1(*_confusion(flagged, hallucinated, weights))
+
+
+def kappa(flagged: Bools, hallucinated: Bools, weights: Floats) -> Floats:
+    """Return Cohen's kappa, in [-1, 1]; it is not defined if both always say the same label."""
+    found, alarms, wrong, right = _confusion(flagged, hallucinated, weights)
+    said, every = found + alarms, wrong + right
+    return _ratio(2 * (found * every - said * wrong), said * right + wrong * (every - said))
 
 
 def _balanced(found: Floats, alarms: Floats, wrong: Floats, right: Floats) -> Floats:
@@ -176,6 +188,54 @@ def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) 
         Estimate(None, None) if math.isnan(value) else Estimate(value, _interval(some))
         for value, some in zip(values, drawn, strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Hold how a mean, or a share, shifts between two judgements of the same questions."""
+
+    pairs: int
+    groups: int
+    """The number of groups; pairs of one group are not independent."""
+    share: bool
+    before: Estimate
+    after: Estimate
+    difference: Estimate
+    p: float
+    """The two-sided p-value of McNemar's exact test, which is the sign test over groups."""
+    middle: float
+    error: float
+    """The standard error of the difference, whose interval is around `middle`."""
+
+    def least(self, confidence: float, *, falls: bool = False) -> float:
+        """Return the least rise, or the least fall, with this one-sided confidence.
+
+        For a share it is above 0 only if the exact test agrees, which equal data seldom passes.
+        """
+        least = (-self.middle if falls else self.middle) - _quantile(confidence) * self.error
+        return min(least, 0.0) if self.share and self.p / 2 > 1 - confidence else least
+
+
+def shift(before: Floats, after: Floats, groups: Sequence[Hashable], *, share: bool) -> Shift:
+    """Return how the mean of paired values, of shape (pairs,), shifts; a share's are 0 or 1.
+
+    One group that rises as far as it can is added, and one that falls (Bonett and Price, 2012). So
+    few changes, or none, do not look certain, as they would in a bootstrap.
+    """
+    codes, count = _codes(groups)
+    means = float(before.mean()), float(after.mean())
+    old, new = (Estimate(mean, wilson(mean, count) if share else None) for mean in means)
+    sizes, changes = np.bincount(codes), np.bincount(codes, after - before)
+    most, size = 1.0 if share else float(np.abs(after - before).max()), sizes.mean()
+    added, weights = np.append(changes, [most * size, -most * size]), np.append(sizes, [size, size])
+    middle = float(added.sum() / weights.sum())
+    error = math.sqrt(np.sum((added - middle * weights) ** 2)) / float(weights.sum())
+    reach = _quantile(0.975) * error
+    within = (max(-most, middle - reach), min(most, middle + reach)) if most else None
+    difference = Estimate(means[1] - means[0], within)
+    rose, fell = int(np.sum(changes > 0)), int(np.sum(changes < 0))
+    p = min(1.0, 2 * float(cumulative(rose + fell, 0.5)[min(rose, fell)]))
+    return Shift(len(codes), count, share, old, new, difference, p, middle, error)
 
 
 def on_pareto_line(points: Sequence[tuple[float, float] | None]) -> list[bool]:

@@ -45,9 +45,9 @@ def quality_rows(comparison: Comparison) -> list[list[str]]:
             *(quality.auprc, quality.balanced_accuracy, quality.f1),
             *(quality.own_balanced_accuracy, quality.own_f1),
         )
-        auroc = [_figure(quality.auroc), interval(quality.auroc)]
+        auroc = [decimal(quality.auroc), interval(quality.auroc)]
         line = ON_LINE if one.on_line else ""
-        rows.append([one_line(one.name), line, *auroc, *map(_figure, others)])
+        rows.append([one_line(one.name), line, *auroc, *map(decimal, others)])
     return rows
 
 
@@ -107,9 +107,9 @@ def markdown(comparison: Comparison) -> str:
     quality, cost = quality_rows(comparison), cost_rows(comparison)
     parts = [
         f"{_escaped(comparison.name)}: {' '.join(map(_escaped, about(comparison)))}",
-        _table(["detector", "line", *QUALITY], quality),
+        markdown_table(["detector", "line", *QUALITY], quality),
         _escaped(pareto(comparison)),
-        _table(["per answer", *cost_heads(comparison)], cost),
+        markdown_table(["per answer", *cost_heads(comparison)], cost),
     ]
     if comparison.left_out:
         parts.append("Left out:")
@@ -147,13 +147,22 @@ def csv_table(comparison: Comparison) -> str:
     return out.getvalue()
 
 
-def _figure(estimate: Estimate) -> str:
+def decimal(estimate: Estimate) -> str:
+    """Return the value of a figure in words."""
     return "–" if estimate.value is None else f"{estimate.value:.3f}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; all columns but the first are aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
+
+
+def code_span(text: str) -> str:
+    """Return a foreign text on one line as code in Markdown: no markup, link, name or reference."""
+    line = one_line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{fence} {line} {fence}"
 
 
 def _escaped(text: str) -> str:

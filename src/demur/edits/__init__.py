@@ -5,6 +5,7 @@ is left out if it does not stand there. No text of a document can make a mark, a
 answer.
 """
 
+from demur.edits.addresses import title_of as title_of
 from demur.edits.citations import Citation
 from demur.edits.citations import Place as Place
 from demur.edits.citations import citations_of as citations_of

@@ -43,6 +43,8 @@ from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, 
 from demur.evaluators.refchecker.assertion import content_words as content_words
 from demur.evaluators.refchecker.assertion import only_asks as only_asks
 from demur.evaluators.refchecker.context import refers as refers
+from demur.evaluators.refchecker.languages import likely as likely
+from demur.evaluators.refchecker.localization import nearest_quote as nearest_quote
 from demur.evaluators.refchecker.units import Piece as Piece
 from demur.evaluators.refchecker.units import piece_at as piece_at
 from demur.evaluators.refchecker.units import pieces as pieces

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import PrivateAttr
+from pydantic import JsonValue, PrivateAttr
 
 from demur._invalid import validated
 from demur._json_places import path_of, places
@@ -15,7 +15,7 @@ from demur._text import replace_surrogates
 from demur._undetermined import UndeterminedError
 from demur.evaluators.styled import unstyled
 from demur.runtime import Costs, Steps, Stepwise
-from demur.schema import Claim, Evaluation, Sample
+from demur.schema import Claim, Evaluation, Sample, Threshold
 
 
 @dataclass
@@ -94,6 +94,9 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     def _accounted(self, output: Evaluation, costs: Costs) -> Evaluation:
         stages = {stage: spent.model_dump() for stage, spent in costs.usage.items()}
         details = {**output.details, "usage_by_stage": stages}
+        if isinstance(own := getattr(self, "threshold", None), Threshold):
+            kappa: JsonValue = own.kappa and [*own.kappa]
+            details["threshold"] = {"value": own.value, "samples": own.samples, "kappa": kappa}
         fingerprints = self._fingerprints() or output.fingerprints
         changes = {"usage": costs.total, "details": details, "fingerprints": dict(fingerprints)}
         if output.undetermined and costs.causes:

@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from langchain_core.documents import Document
+
 from demur._text import sentences, word_set, words
 from demur.evaluators.refchecker.assertion import content_words
 from demur.evaluators.refchecker.references import Passage, Window
-from demur.schema import ClaimLabel, Evidence, Span
+from demur.schema import Claim, ClaimLabel, Evidence, Span
 
 # A word in more sentences than this is ignored, unless all words are that common.
 _COMMON = 200
@@ -95,6 +97,13 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evi
         The sentences as evidence; empty if no sentence shares a word with the claim.
     """
     return tuple(_quote(sentence, label) for sentence in _deciding(claim, references))
+
+
+def nearest_quote(claim: Claim, contexts: Sequence[Document]) -> Evidence | None:
+    """Return the quote that decided about a claim, else the nearest sentence if any is near."""
+    texts = (Passage(at, 0, one.page_content) for at, one in enumerate(contexts))
+    label = claim.label or ClaimLabel.NEUTRAL
+    return next(iter(claim.evidence or find_evidence(claim.text, index(texts), label)), None)
 
 
 def with_quotes(
