@@ -105,6 +105,7 @@ bench: env-dev
 	$(IN_VENV) bench.scheduling
 	$(IN_VENV) bench.guard
 	$(IN_VENV) bench.judges
+	$(IN_VENV) bench.gate
 	$(IN_VENV) bench.crowd
 	$(IN_VENV) bench.observe
 	$(IN_VENV) bench.log

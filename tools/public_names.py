@@ -24,6 +24,7 @@ PUBLIC = (
     "demur.report",
     "demur.scoring",
     "demur.similarity",
+    "demur.testing",
     "demur.views",
 )
 """The modules that users import from. All other modules serve these."""

@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from pydantic import Field
 
+from demur.recording import open_recording
 from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
 from demur_research.datasets.rows import LabelledRow, Reading
-from demur_research.recording import open_recording
 from demur_research.tables import TABLES
 from support.fakes import ScriptedModel, isolated
 

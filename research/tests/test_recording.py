@@ -17,11 +17,10 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from demur import DemurError
 from demur.evaluators import SelfCheck, ZeroShot
+from demur.recording import ModelLine, open_recording
 from demur.schema import Sample
 from demur_research.bench import Bench, Done
 from demur_research.datasets.rows import Reading
-from demur_research.recording import open_recording
-from demur_research.recording_file import ModelLine
 from demur_research.spending import Spent, total
 from support.fakes import ScriptedModel
 from support.waiting import PATIENCE

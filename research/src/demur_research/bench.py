@@ -16,9 +16,9 @@ from demur import Evaluation, Sample, resolve_model
 from demur._share import Share
 from demur.evaluators import Evaluator
 from demur.local import MINILM, MiniLM
+from demur.recording import Recording
 from demur.runtime import Account, Scope, as_completed, within_scope
 from demur_research.datasets.rows import Reading
-from demur_research.recording import Recording
 from demur_research.spending import Meter, Spent, total
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from demur_research.recording import SECONDS
+from demur.recording import SECONDS
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from benches import LocalJudge, made, row_of, says_its_support, values
 from demur import ClaimLabel
 from demur.local import SmallJudge
+from demur.recording import Recording
 from demur_research.bench import Bench, Result
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
-from demur_research.recording import Recording
 from demur_research.resampling import balanced_accuracy
 from demur_research.tables import judges
 from demur_research.tables.claims import Claimed, Judged

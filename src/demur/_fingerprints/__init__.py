@@ -18,7 +18,12 @@ from demur._fingerprints.comparing import (
     with_hosts,
 )
 from demur._fingerprints.functions import digest, function_fingerprint, prompts_fingerprint
-from demur._fingerprints.models import endpoint_of, fingerprint, model_fingerprint
+from demur._fingerprints.models import (
+    endpoint_of,
+    fingerprint,
+    model_fingerprint,
+    request_fingerprint,
+)
 from demur._fingerprints.values import host_of
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "hosts_in",
     "model_fingerprint",
     "prompts_fingerprint",
+    "request_fingerprint",
     "told",
     "with_hosts",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -40,6 +42,8 @@ _ENDPOINTS = (
     *("endpoint_url", "api_base"),
 )
 """The fields in which chat models hold the address of their endpoint."""
+_OF_A_HOST = (*_ENDPOINTS, "default_headers", "default_query", "openai_proxy", "organization")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _NAMES = ("model_name", "model")
 _WITHOUT_EFFECT = frozenset(
     (
@@ -85,6 +89,31 @@ def model_fingerprint(model: BaseChatModel) -> str:
     said |= {f"{key}={host}" for key in _ENDPOINTS}
     parts = [*source, *(part for part in named(_effective(params)) if part not in said)]
     return f"{head} ({', '.join(parts)})" if parts else head
+
+
+def request_fingerprint(key: str) -> str:
+    """Return a text that identifies the model and the parameters of a request, but not the host.
+
+    Args:
+        key: The key of the model and its parameters in LangChain's caches. It may hold headers.
+
+    Returns:
+        A text as `model_fingerprint` returns it, in which objects have no address. Another gateway
+        and other headers give the same text.
+    """
+    model, _, called = key.rpartition("---")
+    fields: dict[str, Any] = {}
+    try:
+        told = json.loads(model)
+        name, fields = told["id"][-1], dict(told["kwargs"])
+    except (ValueError, LookupError, TypeError):  # the class cannot be serialised
+        name, called = "model", key
+    try:
+        fields |= ast.literal_eval(called)
+    except (ValueError, TypeError, SyntaxError):  # it holds an object
+        fields["called"] = _ADDRESS.sub("", called)
+    kept = {field: value for field, value in fields.items() if field not in _OF_A_HOST}
+    return f"{name} ({', '.join(named(_effective(kept)))})"
 
 
 def endpoint_of(model: BaseChatModel) -> str:

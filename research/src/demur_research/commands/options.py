@@ -10,8 +10,8 @@ from typing import Annotated, TypeVar
 import typer
 
 from demur.cli.console import errors
+from demur.recording import Recording, open_recording
 from demur.views import terminal
-from demur_research.recording import Recording, open_recording
 
 T = TypeVar("T")
 

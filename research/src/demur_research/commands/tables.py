@@ -20,6 +20,7 @@ import typer
 from demur.cli import progress
 from demur.cli.console import escaped, output, pipe_may_close
 from demur.cli.console import table as print_table
+from demur.recording import Recording
 from demur.views import terminal
 from demur_research import showing
 from demur_research.bench import Bench, Result, Table
@@ -35,7 +36,6 @@ from demur_research.commands.options import (
 )
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.rows import Reading
-from demur_research.recording import Recording
 from demur_research.tables import NOT_RUN, TABLES
 
 

@@ -13,10 +13,9 @@ from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
 from demur.local import JUDGE_FILES, find_judge
+from demur.recording import CallLine, RecordedChat
 from demur.runtime import Steps, is_local
 from demur.schema import ABSTAIN
-from demur_research.recording import RecordedChat
-from demur_research.recording_file import CallLine
 
 CHECKERS = ("logprobs", "joint", "per_claim")
 """The checkers of RefChecker that ask a chat model."""

@@ -16,6 +16,7 @@ import hashlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -27,12 +28,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from demur import DemurError
 from demur._fingerprints import model_fingerprint
 from demur._jsonl import as_json
-from demur._text import replace_surrogates
-from demur.runtime import CallPolicy
-from demur_research.recording_file import (
+from demur._known_secrets import known_secrets
+from demur._text import one_line, replace_surrogates
+from demur.errors import DemurError
+from demur.recording.file import (
     AnyLine,
     CallLine,
     ModelLine,
@@ -44,8 +45,10 @@ from demur_research.recording_file import (
     torn,
     write,
 )
+from demur.runtime import CallPolicy
 
 T = TypeVar("T")
+_HOW = "without --replay"
 
 SECONDS = "recorded_seconds"
 """The key in a reply's `response_metadata` of the seconds that the recorded call took."""
@@ -57,8 +60,10 @@ class Recording:
     Use `open_recording` to make one.
     """
 
-    def __init__(self, path: Path, writes: bool) -> None:
+    def __init__(self, path: Path, writes: bool, how: str = _HOW) -> None:
         self.path, self.writes = path, writes
+        self.how = how
+        """What to do to record, for messages."""
         self.cut = 0
         """The bytes of a torn last line that were cut off or ignored."""
         self.lacking: set[str] = set()
@@ -82,10 +87,14 @@ class Recording:
     def append(self, *lines: AnyLine) -> None:
         """Write lines to the file, and take them into memory.
 
+        Values that are known to be secret are not written (`demur._known_secrets`).
+
         Raises:
             DemurError: The lines could not be written.
         """
         text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
+        for secret in sorted(known_secrets(), key=len, reverse=True):
+            text = text.replace(as_json(secret)[1:-1], "[secret]")
         with self._lock:
             try:
                 write(self.path, text.encode())
@@ -131,7 +140,7 @@ class Recording:
                 names = ", ".join(self.models) or "none"
                 raise ValueError(
                     f"{self.path} holds no replies of the model {name!r} (it holds: {names}): "
-                    "name one of these with --model, or record first, without --replay"
+                    f"name one of these, or record first, {self.how}"
                 )
             return RecordedChat(recording=self, told=known)
         inner = made(name)
@@ -144,6 +153,33 @@ class Recording:
         if known is None:
             self.append(told)
         return RecordedChat(recording=self, told=told, inner=inner)
+
+    def lacks(self, asked: CallLine) -> DemurError:
+        """Note that a call is not recorded, and return the error that says what is."""
+        self.lacking.add(asked.key)
+        return DemurError(
+            f"{self.path} holds no reply of {asked.model} to this prompt. {self._nearest(asked)} "
+            f"Record it, {self.how}; or replay with the data, the options and the version of demur "
+            "of the recording"
+        )
+
+    def _nearest(self, asked: CallLine) -> str:
+        """Say how the most similar recorded call, by its words, differs from a call."""
+        with self._lock:
+            calls = [*self.calls.values()]
+        if not calls:
+            return "No call is recorded."
+        words = Counter(_text_of(asked).split())
+        nearest = max(calls, key=lambda call: (words & Counter(_text_of(call).split())).total())
+        texts, differing = (_text_of(nearest), _text_of(asked)), list[str]()
+        if nearest.model != asked.model:
+            differing.append(f"is of {nearest.model}")
+        if texts[0] != texts[1]:
+            recorded, said = _where_they_differ(*texts)
+            differing.append(f"has {recorded} where this one has {said}")
+        if nearest.options != asked.options:
+            differing.append(f"has the options {nearest.options}, this one {asked.options}")
+        return f"The nearest recorded one {', and '.join(differing) or 'is another sample'}."
 
     def embedding(self, inner: Callable[[], Embeddings], name: str) -> RecordedEmbeddings:
         """Return an embedding model whose vectors are recorded.
@@ -191,24 +227,20 @@ class RecordedChat(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
-        if self.inner is None:
-            self.recording.lacking.add(key)
-            raise DemurError(
-                f"{self.recording.path} holds no reply of {self.told.name} to this prompt: record "
-                "it without --replay, or replay with the data, the options and the version of "
-                "demur of the recording"
-            )
-        started = time.monotonic()
-        # Callbacks of the inner call would count it a second time.
-        reply = self.inner.invoke(messages, {"callbacks": []}, **options)
-        return CallLine(
+        asked = CallLine(
             key=key,
             model=self.told.name,
             prompt=tuple((message.type, message.content) for message in messages),
             options=options,
-            reply=_plain(messages_to_dict([reply])[0]),
-            seconds=time.monotonic() - started,
+            reply={},
+            seconds=0,
         )
+        if self.inner is None:
+            raise self.recording.lacks(asked)
+        started = time.monotonic()
+        # Callbacks of the inner call would count it a second time.
+        reply = self.inner.invoke(messages, {"callbacks": []}, **options)
+        return answered(asked, reply, time.monotonic() - started)
 
 
 class RecordedEmbeddings(Embeddings):
@@ -230,7 +262,7 @@ class RecordedEmbeddings(Embeddings):
         Raises:
             DemurError: A vector is not recorded, and the recording is only read.
         """
-        keys = [_hash(self._name, text) for text in texts]
+        keys = [key_of(self._name, text) for text in texts]
         known = self._recording.vectors
         lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if lacking:
@@ -249,7 +281,7 @@ class RecordedEmbeddings(Embeddings):
             self._recording.lacking.update(lacking)
             raise DemurError(
                 f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
-                "without --replay"
+                f"{self._recording.how}"
             )
         if self._inner is None:
             self._inner = self._make()
@@ -260,23 +292,24 @@ class RecordedEmbeddings(Embeddings):
 
 
 @contextmanager
-def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
+def open_recording(path: Path, replay: bool = False, how: str = _HOW) -> Iterator[Recording]:
     """Open a recording, or begin a new one.
 
     Args:
         path: The file.
         replay: Whether the file is only read.
+        how: What to do to record, for messages.
 
     Raises:
         ValueError: The file cannot be read or written, is no recording, or is being written by
             another process.
     """
     if path.suffix == ".gz" and not replay:
-        raise ValueError(f"{path}: a compressed recording is only read: give --replay as well")
+        raise ValueError(f"{path}: a compressed recording is only read, with --replay")
     if replay and not path.is_file():
-        raise ValueError(f"there is no recording {path}: record first, without --replay")
+        raise ValueError(f"there is no recording {path}: record first, {how}")
     with nullcontext() if replay else locked(path):
-        recording = Recording(path, writes=not replay)
+        recording = Recording(path, not replay, how)
         recording.cut = torn(path) if replay else mend(path)
         for line in read(path):
             recording.note(line)
@@ -295,12 +328,42 @@ def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]
         for message in messages
     ]
     try:
-        return _hash(model, json.dumps([prompt, options], sort_keys=True))
+        return key_of(model, json.dumps([prompt, options], sort_keys=True))
     except TypeError as error:
         raise DemurError(f"the options of a call cannot be recorded: {error}") from error
 
 
-def _hash(*parts: str) -> str:
+def answered(asked: CallLine, reply: BaseMessage, seconds: float) -> CallLine:
+    """Return a call with the reply to it."""
+    kept = _plain(messages_to_dict([reply])[0])
+    return asked.model_copy(update={"reply": kept, "seconds": seconds})
+
+
+def _text_of(call: CallLine) -> str:
+    return "\n".join(f"{role}: {said}" for role, said in call.prompt)
+
+
+_AROUND, _LONGEST = 30, 200
+"""How many characters are shown around a difference, and at most of each text."""
+
+
+def _where_they_differ(first: str, second: str) -> Iterator[str]:
+    """Yield the part of each text that differs, in quotes, with some characters around it."""
+    begin = _alike(first, second)
+    end = _alike(first[begin:][::-1], second[begin:][::-1])
+    for text in (first, second):
+        part = text[max(0, begin - _AROUND) : len(text) - end + _AROUND]
+        yield f'"{one_line(part)[:_LONGEST]}"'
+
+
+def _alike(first: str, second: str) -> int:
+    """Return how many characters the beginnings of two texts share."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
+
+
+def key_of(*parts: str) -> str:
+    """Return a key for texts, as hexadecimal digits."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
