@@ -13,7 +13,6 @@ import pytest
 
 from demur import Evaluation, RefChecker, Sample, Threshold, cli
 from demur.calibration import best_f1
-from demur.comparing.figures import kappa as kappa_of
 from demur.observe import Record
 from support.evaluators import Scripted
 from support.records import (
@@ -71,8 +70,9 @@ def _expected(runs: list[Record], labels: Mapping[str, bool]) -> tuple[int, floa
         for one in runs
         if one.attempts[0].evaluations[0].passed is not None and one.id in labels
     ]
-    flagged, wrong = (np.array(each) for each in zip(*pairs, strict=True))
-    return len(pairs), float(kappa_of(flagged, wrong, np.ones(len(pairs))))
+    flagged, wrong = (np.mean(each) for each in zip(*pairs, strict=True))
+    same, chance = np.mean([a is b for a, b in pairs]), 1 - flagged - wrong + 2 * flagged * wrong
+    return len(pairs), float((same - chance) / (1 - chance))
 
 
 Told = Callable[..., dict[str, Any]]

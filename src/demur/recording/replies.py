@@ -49,6 +49,8 @@ from demur.runtime import CallPolicy
 
 T = TypeVar("T")
 _HOW = "without --replay"
+_MOST_NEAREST = 100
+"""The number of lacking calls for which the nearest recorded one is looked for."""
 
 SECONDS = "recorded_seconds"
 """The key in a reply's `response_metadata` of the seconds that the recorded call took."""
@@ -157,10 +159,12 @@ class Recording:
     def lacks(self, asked: CallLine) -> DemurError:
         """Note that a call is not recorded, and return the error that says what is."""
         self.lacking.add(asked.key)
+        # If most of many calls are lacking, the recording is of something else, which soon shows.
+        nearest = f"{self._nearest(asked)} " if len(self.lacking) <= _MOST_NEAREST else ""
         return DemurError(
-            f"{self.path} holds no reply of {asked.model} to this prompt. {self._nearest(asked)} "
-            f"Record it, {self.how}; or replay with the data, the options and the version of demur "
-            "of the recording"
+            f"{self.path} holds no reply of {asked.model} to this prompt. {nearest}Record it, "
+            f"{self.how}; or replay with the data, the options and the version of demur of the "
+            "recording"
         )
 
     def _nearest(self, asked: CallLine) -> str:

@@ -75,14 +75,14 @@ class Session:
             DemurError, OSError: The record cannot be written.
         """
         from demur._fingerprints import digest
-        from demur.observe import Record, redaction
+        from demur.observe import Record, redactor
 
         test = getattr(self.item, "nodeid", "outside of a test")
         about = f"{test} {digest(trace.attempts[-1].question or '')}"
         id = f"{about} {next(self._kept[about])}"
         named = ("outcome", "reason", "error", "limit", "attempts", "usage", "time", "seconds")
         told = {name: getattr(trace, name) for name in named}
-        record = redaction()(Record(id=id, root=id, name=test, **told))
+        record = redactor()(Record(id=id, root=id, name=test, **told))
         for sink in self._sinks:
             sink.write(record)
         properties = getattr(self.item, "user_properties", [])

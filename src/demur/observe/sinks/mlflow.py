@@ -59,14 +59,12 @@ class MLflowSink(TraceSink):
             self._mlflow.flush_trace_async_logging()
             trace = store.get_trace_info(link.trace_id)
         known = {(a.metadata or {}).get("demur.id"): a.assessment_id for a in trace.assessments}
-        asked = {one.name for one in record.evaluations if one.usage.calls or one.usage.cached}
         for one in scores:
             about = {**one.metadata, "finding": one.label, "demur.id": one.id}
             about = {name: str(entry) for name, entry in about.items()}  # MLflow takes texts only
             error = entities.AssessmentError(one.label, one.error) if one.error else None
             value = None if error else one.label if one.value is None else one.value
-            kind = "LLM_JUDGE" if one.name in asked else "CODE"
-            source = entities.AssessmentSource(kind, one.name)
+            source = entities.AssessmentSource("LLM_JUDGE" if one.asked else "CODE", one.name)
             more = {"rationale": one.comment, "metadata": about, "span_id": link.span_id}
             feedback = entities.Feedback(one.name, value, error, source, **more)
             if one.id in known:

@@ -54,11 +54,10 @@ class PhoenixSink(TraceSink):
 
     def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:
         """Annotate the span in one request, and wait until Phoenix has taken the annotations."""
-        asked = {one.name for one in record.evaluations if one.usage.calls or one.usage.cached}
         notes = [
             {
                 **{"span_id": link.span_id, "name": one.name, "identifier": one.id},
-                "annotator_kind": "LLM" if one.name in asked else "CODE",
+                "annotator_kind": "LLM" if one.asked else "CODE",
                 "result": {"score": one.value, "label": one.label, "explanation": one.comment},
                 "metadata": one.metadata,
             }

@@ -28,6 +28,7 @@ class TraceScore:
 
     `id` is a UUID, the same for a record that comes again. `label` is the finding. An undetermined
     evaluation has an `error` and no `value`. `comment` says why, in at most 2000 characters.
+    `asked` says whether a language model judged.
     """
 
     id: str
@@ -36,6 +37,7 @@ class TraceScore:
     label: str
     comment: str
     error: str | None
+    asked: bool
     metadata: dict[str, Any]
 
 
@@ -121,6 +123,7 @@ def scores_of(record: Record) -> list[TraceScore]:
             label=answer.finding,
             comment=comment if len(comment) <= _LONGEST else f"{comment[: _LONGEST - 1]}…",
             error=worst[0].error,
+            asked=any(part.usage.calls or part.usage.cached for part in answer.parts),
             metadata={name: value for name, value in known.items() if value},
         )
         scores.append(score)
