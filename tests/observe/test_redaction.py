@@ -32,7 +32,7 @@ from demur.errors import DemurError
 from demur.evaluators import LMvsLM, NeighborStore, SelfCheck, ZeroShot
 from demur.local import MINILM
 from demur.observe import Record, Redact
-from demur.observe.redaction import redaction
+from demur.observe.redaction import redactor
 from demur.similarity import Similarity
 from support import records
 from support.vectors import Told
@@ -107,7 +107,7 @@ def test_every_text_of_every_schema_is_redacted_but_those_that_are_listed() -> N
     before = filled.record.as_json()
     assert all(text in before for text in filled.texts.values())
 
-    kept = redaction("remove")(filled.record)
+    kept = redactor("remove")(filled.record)
 
     after = kept.as_json()
     assert {name for name, text in filled.texts.items() if text in after} == KEPT
@@ -122,7 +122,7 @@ def test_numbers_labels_offsets_and_empty_texts_stay() -> None:
     details = {"weights": [0.5, 1]}
     scored = records.found(claims=(claim,), details=details, explanation="")
     record = records.guarded(records.refuted(score=0.25), scored)
-    kept = redaction("hash")(record)
+    kept = redactor("hash")(record)
     for field in ("id", "root", "time", "name", "model", "outcome", "usage", "seconds", "verdict"):
         assert getattr(kept, field) == getattr(record, field)
     for (place, old), (same, new) in zip(record.judged(), kept.judged(), strict=True):
@@ -150,7 +150,7 @@ def _fingerprinted() -> dict[str, dict[str, str]]:
 def test_what_scores_depend_on_stays_to_the_letter(redact: Redact) -> None:
     given = _fingerprinted()
     record = records.scored(*(records.found(fingerprints=one) for one in given.values()))
-    kept = redaction(redact)(record)
+    kept = redactor(redact)(record)
     assert [one.fingerprints for one in kept.evaluations] == list(given.values())
     assert "hush" not in kept.as_json()
 
@@ -162,7 +162,7 @@ def test_tags_and_keys_stay_where_they_are_names() -> None:
         tags=("prod", "seq:step:1", "asked by Mary Anning", "mary@example.org"),
         metadata={"user": "mary", "a note on Mary": 1, "a note on Anna": 2},
     )
-    kept = redaction("remove")(record)
+    kept = redactor("remove")(record)
     removed = "[removed: {} characters]"
     assert kept.tags == ("prod", "seq:step:1", removed.format(20), removed.format(16))
     # Both keys are kept, although they became equal.
@@ -181,7 +181,7 @@ def test_tags_and_keys_stay_where_they_are_names() -> None:
 
 
 def _one(redact: Redact, answer: str) -> str:
-    return redaction(redact)(records.scored(answer=answer)).answer
+    return redactor(redact)(records.scored(answer=answer)).answer
 
 
 @given(st.text(min_size=1))
@@ -204,7 +204,7 @@ def test_a_function_gets_every_text_without_credentials() -> None:
         return text.upper()
 
     record = records.scored(records.refuted(), answer="It is sk-abcD1234efGh5678ijKl, she said")
-    kept = redaction(note)(record)
+    kept = redactor(note)(record)
     assert kept.answer == "IT IS [SECRET], SHE SAID"
     assert {records.QUESTION, records.PASSAGE, "1 of 3 claims holds.", "rivers.txt"} <= set(seen)
     assert not any("sk-abc" in text for text in seen)
@@ -220,7 +220,7 @@ def _raises(text: str) -> str:
 def test_a_function_that_fails_lets_no_text_out(
     redact: Any, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make = redaction(redact)
+    make = redactor(redact)
     with caplog.at_level(logging.WARNING, logger="demur.observe"):
         kept = [make(records.scored(records.refuted())) for _ in range(2)]
     length = len(records.ANSWER)
@@ -235,7 +235,7 @@ def test_a_function_that_fails_lets_no_text_out(
 @pytest.mark.parametrize("wrong", ["mask", "", True, 3, ["remove"]])
 def test_other_values_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match='redact must be None, "remove", "hash" or a function'):
-        redaction(wrong)
+        redactor(wrong)
 
 
 # --- Credentials --------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_no_planted_credential_is_in_a_record(
     record = _planted()
     assert record.as_json().count("PLANTED") > 100
     for one in (record, *records.several(10), records.hostile()):
-        kept = redaction(redact)(one)
+        kept = redactor(redact)(one)
         assert "planted" not in kept.as_json().lower()
         assert Record.model_validate_json(kept.as_json()) == kept
         assert kept.redacted is (redact is not None)
@@ -331,7 +331,7 @@ def test_no_known_secret_comes_out_of_any_place(
     record = Record.model_validate_json(filled)
     assert secret in str(record.model_dump())
     learn({"api_key": secret})
-    kept = redaction(redact)(record)
+    kept = redactor(redact)(record)
     assert secret not in str(kept.model_dump())
     assert Record.model_validate_json(kept.as_json()) == kept
 
@@ -339,14 +339,14 @@ def test_no_known_secret_comes_out_of_any_place(
 def test_what_stands_under_a_secret_name_goes_wherever_it_stands_in_its_record() -> None:
     told = records.found(explanation="They use swordfish-of-1999 there.")
     record = records.scored(told, metadata={"config": {"password": "swordfish-of-1999"}})
-    assert redaction()(record).evaluations[0].explanation == "They use [secret] there."
+    assert redactor()(record).evaluations[0].explanation == "They use [secret] there."
     other = records.scored(told)
     for clean in (other, *records.several(20)):
-        assert redaction()(clean) is clean
+        assert redactor()(clean) is clean
 
 
 def test_what_is_no_credential_stays_beside_them() -> None:
-    kept = redaction()(records.scored(metadata=NESTED))
+    kept = redactor()(records.scored(metadata=NESTED))
     assert kept.metadata == {
         "config": {"max_tokens": 512},
         "clients": [{}, {"name": "Cookie"}],
@@ -377,7 +377,7 @@ def test_documents_may_hold_what_json_cannot(redact: Redact) -> None:
         "number": 3,
         "object": object(),
     }
-    kept = redaction(redact)(_holding(odd))
+    kept = redactor(redact)(_holding(odd))
     assert Record.model_validate_json(kept.as_json()) == kept
     assert "PLANTED" not in kept.as_json().upper()
     assert kept.contexts[0].metadata["number"] == 3
@@ -388,6 +388,6 @@ def test_a_record_that_no_json_can_be_made_of_is_told_without_its_texts() -> Non
     circle: dict[str, Any] = {"note": "a text to be kept back"}
     circle["self"] = [circle]
     with pytest.raises(DemurError, match="cannot be written as JSON") as told:
-        redaction()(_holding(circle))
+        redactor()(_holding(circle))
     assert "kept back" not in str(told.value)
     assert told.value.__suppress_context__

@@ -17,7 +17,7 @@ from demur._text import harmless, replace_surrogates
 from demur.edits import cited, places_of
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.credentials import SECRET
-from demur.observe.redaction import redaction
+from demur.observe.redaction import redactor
 from demur.views import cited_html, record_html, trace_html
 from support.html import ATTACKS, Page
 from support.records import BEGIN, WRONG, attempt, found, nothing_to_check, refuted, run
@@ -229,9 +229,9 @@ def test_of_changed_texts_nothing_is_cited() -> None:
     record = run(passed(), outcome="passed")
     assert "doc-noteref" in record_html(record)
     for how in ("remove", "hash", str.upper):
-        assert "doc-noteref" not in record_html(redaction(how)(record))  # type: ignore[arg-type]
+        assert "doc-noteref" not in record_html(redactor(how)(record))  # type: ignore[arg-type]
     leaky = TEXT.replace("It is blue.", "The key is sk-proj-abCD1234efGH5678ijKL9.")
-    record = redaction()(run(passed(leaky), outcome="passed"))
+    record = redactor()(run(passed(leaky), outcome="passed"))
     assert SECRET in record.answer
     assert "doc-noteref" not in record_html(record)
 

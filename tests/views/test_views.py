@@ -10,7 +10,7 @@ import pytest
 from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.credentials import SECRET
-from demur.observe.redaction import redaction
+from demur.observe.redaction import redactor
 from demur.views import attempt_html, evaluation_html, record_html, trace_html
 from support.html import Page
 from support.records import (
@@ -336,7 +336,7 @@ def test_of_a_redacted_record_no_place_is_believed() -> None:
     record = scored(found(claims=(claim(BAD, "4,000 km", WRONG),)), answer=WRONG)
     assert Page(record_html(record)).all("demur-mark")
     for how in ("remove", "hash", str.upper):
-        page = Page(record_html(redaction(how)(record)))  # type: ignore[arg-type]  # one of a list
+        page = Page(record_html(redactor(how)(record)))  # type: ignore[arg-type]  # one of a list
         assert not page.all("demur-mark")
         assert "claims cannot be shown in their places" in page.one("demur-why")["text"]
 
@@ -344,7 +344,7 @@ def test_of_a_redacted_record_no_place_is_believed() -> None:
 def test_places_behind_a_credential_that_was_taken_out_are_not_believed() -> None:
     answer = "It is 7 km long. The key is sk-proj-abCD1234efGH5678ijKL9, says Ulm."
     claims = (claim(GOOD, "7 km", answer), claim(GOOD, "says Ulm", answer))
-    record = redaction()(scored(found(claims=claims), answer=answer))
+    record = redactor()(scored(found(claims=claims), answer=answer))
     assert SECRET in record.answer
     assert not record.redacted
     page = Page(record_html(record))

@@ -18,7 +18,7 @@ from demur.observe.recorder import RunCounts
 from demur.observe.records import Record, TraceLink
 from demur.observe.redaction import Redact
 from demur.observe.redaction import redacted_evaluation as redacted_evaluation
-from demur.observe.redaction import redaction as redactor
+from demur.observe.redaction import redactor as redactor
 from demur.observe.runs import Tally as Tally
 from demur.observe.sinks import (
     JSONLSink,

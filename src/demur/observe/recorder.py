@@ -22,7 +22,7 @@ from demur.evaluators import EvaluatorLike, as_evaluators
 from demur.observe.backlog import Backlog, OnFull
 from demur.observe.delivery import Delivery, without_words
 from demur.observe.finished import Finished
-from demur.observe.redaction import Redact, redaction
+from demur.observe.redaction import Redact, redactor
 from demur.observe.runs import Tally
 from demur.observe.scoring import score
 from demur.observe.sinks import SinkLike, as_sinks
@@ -62,7 +62,7 @@ class Recorder:
             raise ValueError(f"on_full must be 'drop' or 'block', got {on_full!r}")
         judges = as_evaluators(evaluators)
         self._evaluators = tuple((judge.get_name(), judge) for judge in judges)
-        self._redact = redaction(redact)
+        self._redact = redactor(redact)
         sinks = as_sinks(sink)
         self._tracing = [one for one in sinks if isinstance(one, TraceSink)]
         self.locate = partial(located, self._tracing)

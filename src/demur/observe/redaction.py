@@ -31,7 +31,7 @@ HASH_KEY = "DEMUR_HASH_KEY"
 """The name of the environment variable that holds the key of the hashes."""
 
 
-def redaction(redact: Redact = None) -> Callable[[Record], Record]:
+def redactor(redact: Redact = None) -> Callable[[Record], Record]:
     """Make the function that redacts every record before it leaves.
 
     The function removes credentials, whatever `redact` is. In metadata and details, it leaves out
@@ -50,7 +50,7 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
         redact: None keeps the texts. "remove" replaces each text by a note with its length. "hash"
             replaces it by "sha256:" and 64 hexadecimal digits, which are the same for the same
             text. The key of the hashes is the value of `DEMUR_HASH_KEY` in the environment when
-            `redaction` is called. Without a key, short texts can be guessed from their hashes. A
+            `redactor` is called. Without a key, short texts can be guessed from their hashes. A
             function gets each text and returns the text to keep. If it raises an error or does not
             return a string, the text is removed, which is logged once.
 
@@ -87,7 +87,7 @@ def _why(error: Exception) -> str:
 
 
 def redacted_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation without credentials, as JSON values; texts stay (see `redaction`)."""
+    """Return an evaluation without credentials, as JSON values; texts stay (see `redactor`)."""
     plain = evaluation.model_dump(mode="json")
     kept: dict[str, Any] = _Walk(plain, None).kept(plain, _EVALUATION)
     return kept
