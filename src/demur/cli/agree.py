@@ -47,7 +47,8 @@ def agree(
     """
     people = {str(path): read_labels(path) for path in labels or ()}
     with errors().status("reading the verdicts"):
-        held = judged.read(file, {id: own[id] for own in people.values() for id in own})
+        every = {id: own[id] for own in people.values() for id in own}
+        held = judged.read(file, every, texts=True)
     say_left_out(held.name, held.damaged)
     judge, people = judged.chosen(held, evaluator), people or {"people": held.labels}
     verdicts = held.judged[judge]

@@ -49,7 +49,7 @@ def diff(
         raise typer.BadParameter(str(error), param_hint="--fail-if") from error
     console.may_write([markdown], Path(baseline), Path(current))
     with console.errors().status("reading the answers"):
-        runs = before, after = judged.read(baseline, None), judged.read(current, None)
+        runs = before, after = [judged.read(one, None, texts=True) for one in (baseline, current)]
     ids = pair_up(*({id: held.question(id) for id in held.same} for held in runs))
     rest = [len(held.same) - len(ids) for held in runs]
     about = f"{len(ids):,} pairs of answers; not paired: {rest[0]:,} of {before.name}, "

@@ -32,7 +32,7 @@ class Held:
     same: dict[str, str | None] = field(default_factory=dict)
     """The key of each answer, by its id; see `answer_key`. Equal answers have equal keys."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
-    """The judged answers of a log, by their ids; results of `demur score` do not have them."""
+    """The judged answers of a log, by their ids, if they were asked for."""
     groups: dict[str, str] = field(default_factory=dict)
     """What each answer belongs to, by its id: in results a row or group, in a log a question."""
     redacted: set[str] = field(default_factory=set)
@@ -49,12 +49,13 @@ class Held:
         return " ".join(((attempt and attempt.question) or "").split()) or None
 
 
-def read(where: str, labels: Mapping[str, bool] | None) -> Held:
+def read(where: str, labels: Mapping[str, bool] | None, *, texts: bool = False) -> Held:
     """Read a log, or results of `demur score`.
 
     Args:
         where: The file, or the URL of a database.
         labels: Whether each answer is hallucinated, by the answer's id.
+        texts: Whether to hold the attempts of a log, which may be large.
 
     Raises:
         DemurError: It cannot be read, or is neither a log nor results.
@@ -62,7 +63,7 @@ def read(where: str, labels: Mapping[str, bool] | None) -> Held:
     if database_of(where) is None and is_results(Path(where)):
         held = _results(Path(where), labels or {})
     else:
-        held = _log(where, labels)
+        held = _log(where, labels, texts)
     held.unknown = set(labels or ()) - held.same.keys()
     return held
 
@@ -83,7 +84,7 @@ def _results(path: Path, labels: Mapping[str, bool]) -> Held:
     return held
 
 
-def _log(where: str, labels: Mapping[str, bool] | None) -> Held:
+def _log(where: str, labels: Mapping[str, bool] | None, texts: bool) -> Held:
     with open_log(where) as log:
         held = Held(log.name, damaged=[*log.damaged])
         held.cut = (
@@ -95,7 +96,9 @@ def _log(where: str, labels: Mapping[str, bool] | None) -> Held:
                 held.damaged.append(answer)
                 continue
             id = answer.record.id
-            first = held.attempts[id] = answer.record.attempts[0]
+            first = answer.record.attempts[0]
+            if texts:
+                held.attempts[id] = first
             held.same[id] = answer_key(first.question, first.answer)
             held.groups[id] = " ".join((first.question or id).split())
             if answer.hallucinated is not None:
