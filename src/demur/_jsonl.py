@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from demur._text import replace_surrogates
+from demur.errors import MissingExtraError
 
 
 def as_json(value: Any) -> str:
@@ -97,6 +98,40 @@ def _keep(file: IO[bytes]) -> None:
 
 def _write(file: IO[bytes] | gzip.GzipFile, value: Any) -> None:
     file.write(as_json(value).encode() + b"\n")
+
+
+@contextmanager
+def locked(
+    path: Path, purpose: str, extra: str, error: type[ValueError] = ValueError
+) -> Iterator[None]:
+    """Keep other processes from writing a file for the length of the block.
+
+    Args:
+        path: The file, which need not exist.
+        purpose: The purpose, for the message of a `MissingExtraError`.
+        extra: The extra that brings filelock.
+        error: The class of the errors.
+
+    Raises:
+        MissingExtraError: filelock is not installed.
+        error: Another process writes the file, or its folder does not exist or cannot be written.
+    """
+    try:
+        from filelock import FileLock, Timeout
+    except ImportError as missing:
+        raise MissingExtraError("filelock", extra, purpose) from missing
+    if not path.parent.is_dir():  # the lock would create the folder
+        raise error(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        held = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
+    except Timeout as busy:
+        raise error(
+            f"another run writes {path} at this moment: wait until it ends, or name another file"
+        ) from busy
+    except OSError as failed:
+        raise error(f"cannot write beside {path}: {failed.strerror}") from failed
+    with held:
+        yield
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:

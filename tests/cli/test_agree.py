@@ -293,6 +293,21 @@ def test_the_peoples_own_kappa_stands_beside_the_judges(
     assert "with each other" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["people", "anna"])
+def test_a_judge_is_told_from_people_of_the_same_name(
+    name: str, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = [judged(found(name), at, metadata={"hallucinated": at < 9}) for at in range(30)]
+    labels = {one.id: bool(one.metadata["hallucinated"]) for one in runs}
+    given = ("--labels", _csv(Path(name), labels)) if name == "anna" else ()
+    held = told(jsonl(tmp_path / "a.jsonl", runs), *given)
+    ((raters, one),) = _of_all(held).items()
+    assert len({*raters}) == 2
+    assert (one["answers"], one["same"], len(held["differing"])) == (30, 21, 9)
+    assert [*held["differing"][0]["says"].values()] == ["supported", "hallucinated"]
+
+
 # -- what is printed -------------------------------------------------------------------------------
 
 

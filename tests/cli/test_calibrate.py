@@ -13,7 +13,7 @@ import pytest
 
 from demur import Evaluation, Sample, Threshold, cli
 from demur.calibration import best_f1, calibrate, percentile
-from demur.observe import Record
+from demur.observe import Record, redactor
 from support import records
 from support.evaluators import Scripted
 from support.records import found, jsonl, sqlite, undetermined
@@ -318,6 +318,14 @@ def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Command) -> 
     assert (whole["repeats"], whole["threshold"]["samples"]) == (120, 60)
 
 
+def test_removed_answers_of_the_same_length_are_no_repeats(command: Command) -> None:
+    case = _case(60, labelled=True)
+    path = command.log(*map(redactor("remove"), case.runs))
+    told = command.told(path, "--target", 0.2)
+    assert command.chosen().samples == 60
+    assert told["not compared"].startswith("60 answers")
+
+
 # -- whose scores ----------------------------------------------------------------------------------
 
 
@@ -472,8 +480,8 @@ def test_no_file_is_written_over(tmp_path: Path, command: Command) -> None:
     said = command.refuses(path, "--percentile", 50, code=64)
     assert "exists: replace it with --force" in said
     said = command.refuses(path, "--percentile", 50, "-o", path, "--force", code=64)
-    assert "would replace the scores" in said
+    assert "would replace a file that is read" in said
     way = ("--labels", labels, "--best-f1", "-o", labels, "--force")
-    assert "would replace the labels" in command.refuses(path, *way, code=64)
+    assert "would replace a file that is read" in command.refuses(path, *way, code=64)
     command.told(path, "--percentile", 50, "--force")
     assert command.chosen().percentile == 50

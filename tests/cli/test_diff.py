@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from demur import Evaluation, cli
 from demur._text import one_line
-from demur.observe import Record
+from demur.observe import Record, redactor
 from support import records
 from support.records import HOSTILE, found, jsonl, nothing_to_check, refuted, sqlite, undetermined
 
@@ -123,6 +123,22 @@ def test_runs_that_were_judged_again_are_paired_by_id(
     assert told["evaluators"][0]["findings"]["passed, then failed"] == 1
 
 
+def test_removed_questions_of_the_same_length_are_not_taken_for_the_same(command: Command) -> None:
+    remove, hashed = redactor("remove"), redactor("hash")
+    old = [_run(f"Question {at}?", found(), at=at) for at in range(9)]
+    new = [_run(f"Question {at}?", refuted(), at=100 + at) for at in range(9)]
+    logs = [
+        jsonl(command.folder / f"removed {len(run)}", map(remove, run)) for run in (old, new[1:])
+    ]
+    assert "0 pairs of answers" in command.refuses(*logs, code=2)
+    judged_again = command.as_json(logs[0], logs[0])
+    assert judged_again["evaluators"][0]["figures"]["failure rate"]["groups"] == 9
+    logs = [
+        jsonl(command.folder / f"hashed {len(run)}", map(hashed, run)) for run in (old, new[1:])
+    ]
+    assert command.as_json(*logs)["pairs"] == 8
+
+
 def test_a_question_that_occurs_several_times_is_one_group(command: Command) -> None:
     old = command.log("old.jsonl", [("A?", found())] * 30 + [("B?", found())] * 2)
     new = command.log("new.jsonl", [("A?", refuted())] * 29 + [("B?", found())] * 3)
@@ -130,6 +146,7 @@ def test_a_question_that_occurs_several_times_is_one_group(command: Command) -> 
     assert (told["pairs"], told["not_paired"]) == (31, [1, 1])
     assert told["evaluators"][0]["figures"]["failure rate"]["groups"] == 2
     assert told["conditions"][0]["holds"] is None
+    assert "2 questions with a failure rate are too few" in told["conditions"][0]["why"]
 
 
 def test_results_of_demur_score_are_paired_by_key(tmp_path: Path, command: Command) -> None:
@@ -248,13 +265,13 @@ def test_the_exit_code_says_whether_a_condition_holds(
 def test_too_few_pairs_are_told_in_words(command: Command) -> None:
     code, out, _ = command.run(*command.logs(passed_then_failed=4), "--fail-if", RISES)
     assert code == 2
-    assert "cannot be told: 4 pairs with a failure rate are too few with 95 % confidence" in out
+    assert "cannot be told: 4 questions with a failure rate are too few with 95 % confidence" in out
     logs = command.logs(passed_then_failed=5)
     assert command.run(*logs, "--fail-if", RISES)[0] == 1
     logs = command.logs(passed_then_undetermined=30)
     code, out, _ = command.run(*logs, "--fail-if", RISES)
     assert code == 2
-    assert "0 pairs with a failure rate" in out
+    assert "0 questions with a failure rate" in out
 
 
 def test_one_condition_that_holds_is_enough_and_several_are_asked_more_strictly(
@@ -266,6 +283,13 @@ def test_one_condition_that_holds_is_enough_and_several_are_asked_more_strictly(
     assert [one["holds"] for one in told["conditions"]] == [False, True]
     assert all("97.5 % confidence" in one["why"] for one in told["conditions"])
     assert command.run(*logs, "--fail-if", falls, "--fail-if", RISES)[0] == 1
+
+
+def test_a_confidence_next_to_certainty_is_read(command: Command) -> None:
+    logs = command.logs(passed_then_passed=1100)
+    sure = ["--fail-if", f"{RISES[:-4]}99.99999999999999 %"]
+    told = command.as_json(*logs, *sure, *sure, *sure)
+    assert [one["holds"] for one in told["conditions"]] == [False] * 3
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_text_from_the_log_cannot_steer_the_terminal(
     if terminal:
         made = partial(Console, highlight=False, force_terminal=True, color_system=None, width=200)
         # A dotted path would not work, because there the command has the name of its module.
-        monkeypatch.setattr(sys.modules["demur.cli.log"], "output", made)
+        monkeypatch.setattr(sys.modules["demur.cli.console"], "output", made)
     path = jsonl(tmp_path / "a.jsonl", [hostile(metadata={HOSTILE: HOSTILE}, id="run-1")])
     for command, *options in (
         ["list"],

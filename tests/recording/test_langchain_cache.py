@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
@@ -69,12 +70,16 @@ def test_a_judge_is_replayed_with_its_tokens(path: Path) -> None:
     assert (again.usage.calls, again.usage.cached) == (0, 1)
 
 
-def test_another_gateway_and_other_headers_replay_the_same(path: Path) -> None:
+@pytest.mark.parametrize("stop", [None, ["---"]])
+def test_another_gateway_and_other_headers_replay_the_same(
+    path: Path, stop: list[str] | None
+) -> None:
     with openai_server(["330 metres."]) as server, recording(path):
-        server.model(default_headers={"X-Team": "a"}).invoke("How tall?")
+        model = server.model(default_headers={"X-Team": "a"}, organization="a")
+        model.invoke("How tall?", stop=stop)
     with openai_server(["never"]) as other, recording(path, replay=True):
-        model = other.model(default_headers={"X-Team": "b"}, max_retries=3)
-        assert model.invoke("How tall?").content == "330 metres."
+        model = other.model(default_headers={"X-Team": "b"}, organization="b", max_retries=3)
+        assert model.invoke("How tall?", stop=stop).content == "330 metres."
     assert not other.requests
 
 
@@ -124,6 +129,13 @@ def test_results_of_tools_and_calls_of_tools_are_part_of_a_request(path: Path) -
                 model.invoke(other)
 
 
+def test_the_role_that_a_message_names_is_part_of_a_request(path: Path) -> None:
+    model = FakeListChatModel(responses=["Fine.", "Wrong."])
+    with recording(path):
+        said = [model.invoke([ChatMessage("Tall.", role=role)]) for role in ("author", "critic")]
+    assert [one.content for one in said] == ["Fine.", "Wrong."]
+
+
 def test_text_models_are_recorded_too(path: Path) -> None:
     with recording(path):
         FakeListLLM(responses=["[a] text"]).invoke("[1] is a list")
@@ -141,6 +153,10 @@ def test_no_key_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert secret not in path.read_text()
     with recording(path, replay=True):
         assert model.invoke(f"Repeat {secret}").content == "The key is [secret]."
+        with pytest.raises(DemurError, match=r"where this one has .*Say \[secret\]") as refused:
+            model.invoke(f"Say {secret}")
+    assert secret not in str(refused.value)
+    assert secret[:8] not in str(refused.value)
 
 
 def test_several_replies_to_one_request_are_refused(path: Path) -> None:
@@ -164,6 +180,28 @@ def test_several_replies_to_one_request_are_refused(path: Path) -> None:
         model = server.model(n=2)
         with pytest.raises(DemurError, match="2 replies"):
             model.invoke("How tall?")
+
+
+def test_a_recording_serves_every_thread_until_the_thread_has_left_it(path: Path) -> None:
+    entered, left = threading.Event(), threading.Event()
+    model = FakeListChatModel(responses=["330 metres."])
+    before = get_llm_cache()
+
+    def ask_late() -> None:
+        with recorded(opened):
+            entered.set()
+            left.wait()
+            model.invoke("How tall?")
+
+    with open_recording(path) as opened:
+        thread = threading.Thread(target=ask_late)
+        with recorded(opened):
+            thread.start()
+            entered.wait()
+        left.set()
+        thread.join()
+        assert len(opened.calls) == 1
+    assert get_llm_cache() is before
 
 
 def test_the_cache_of_before_comes_back(path: Path) -> None:

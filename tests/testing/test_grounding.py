@@ -71,6 +71,31 @@ def test_of_a_long_answer_the_failing_sentences_and_their_neighbours_are_shown()
     ]
 
 
+def test_of_many_failing_claims_the_first_are_shown_and_the_others_counted() -> None:
+    said = failure("It opened in 1851. " * 1000, GUIDE)
+    assert sum(line.startswith(">") for line in said) == 10
+    assert sum("Contradiction" in line for line in said) == 10
+    assert said[-1] == "    and 990 more claims"
+
+
+def test_a_missing_identifier_is_not_repeated_as_a_word() -> None:
+    assert failure("It is model 2J.", GUIDE)[-1] == "        not in the contexts: 2J, model"
+
+
+@pytest.mark.parametrize("contexts", [(one for one in [GUIDE]), {GUIDE}, [1], 1])
+def test_contexts_that_are_no_list_of_texts_are_named(contexts: Any) -> None:
+    with pytest.raises(ValueError, match=r"expected a (list of strings|string)"):
+        assert_grounded("The Louvre opened in 1793.", contexts)
+
+
+def test_a_failure_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-4f9aQ7LmZx82TbVd03Kc"
+    monkeypatch.setenv("OUR_API_KEY", secret)
+    said = "\n".join(failure(f"It opened in 1851 with {secret}.", GUIDE))
+    assert "[secret]" in said
+    assert secret not in said
+
+
 def test_what_is_undetermined_fails_and_says_why() -> None:
     said = failure("The Louvre opened in 1793.", [])
     assert said[0] == "undetermined, which is no pass: no contexts"

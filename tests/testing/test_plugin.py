@@ -124,10 +124,53 @@ def test_processes_of_xdist_share_one_summary_and_one_report(run: Run, tmp_path:
 
 
 def test_the_same_test_has_the_same_id_in_each_run(run: Run, tmp_path: Path) -> None:
-    run("--demur-log=log.sqlite", tests=MIXED)
+    elsewhere = "def test_right(tmp_path, monkeypatch):\n    monkeypatch.chdir(tmp_path)"
+    run("--demur-log=log.sqlite", tests=MIXED.replace("def test_right():", elsewhere))
     run("--demur-log=log.sqlite")
     with open_log(tmp_path / "log.sqlite") as log:
         assert len(log) == 3
+
+
+def test_a_run_sums_up_its_own_answers_and_not_those_in_its_log(run: Run, tmp_path: Path) -> None:
+    run("--demur-log=log.jsonl", tests=MIXED)
+    ran = run("--demur-log=log.jsonl", "--demur-report=page.html", "-k", "right")
+    assert ran.returncode == 0, ran.stdout
+    assert judged(summary(ran)) == {"1 answer judged", "1 passed"}
+    assert summary(ran)[-1] == "report: 1 answer written to page.html"
+    with open_log(tmp_path / "log.jsonl") as log:
+        assert len(log) == 3
+
+
+def test_a_run_without_answers_says_that_it_writes_no_report(run: Run, tmp_path: Path) -> None:
+    ran = run("--demur-report=page.html", "--collect-only", tests=MIXED)
+    assert ran.returncode == 0, ran.stdout
+    assert summary(ran) == ["page.html is not written: no answer was checked"]
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_evaluator_of_any_name_leaves_the_xml_well_formed(run: Run, tmp_path: Path) -> None:
+    tests = """
+from demur import Evaluation
+
+def odd(sample):
+    return Evaluation(name="<odd>\\x00\\x1b\\ud800", passed=True, score=1)
+
+def test_odd():
+    assert_grounded("The Louvre opened in 1793.", GUIDE, evaluator=odd)
+"""
+    ran = run("--junitxml=junit.xml", "-n", "1", tests=tests)
+    assert ran.returncode == 0, ran.stdout
+    (found, _) = ElementTree.parse(tmp_path / "junit.xml").iter("property")
+    assert found.attrib == {"name": "demur <odd>␀␛\ufffd finding", "value": "passed"}
+
+
+def test_a_run_needs_no_package_of_the_command_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import sys\nsys.modules |= dict.fromkeys(['rich', 'typer'])\n"
+    )
+    ran = run(tests=MIXED)
+    assert ran.returncode == pytest.ExitCode.TESTS_FAILED, ran.stderr
+    assert "3 answers judged" in judged(summary(ran))
 
 
 GUARDED = """
@@ -227,6 +270,7 @@ def test_ours(demur_replies):
     [
         (["--demur-record", "-n", "2"], "only one process can record"),
         (["--demur-record", "test_answers.py"], "expected a file that ends in .jsonl"),
+        (["--demur-record=nowhere/a.jsonl"], "there is no folder for nowhere/a.jsonl"),
         (["--demur-report=nowhere/page.html"], "there is no folder for nowhere/page.html"),
         (["--demur-log=nowhere/log.sqlite"], "there is no folder for nowhere/log.sqlite"),
     ],

@@ -42,7 +42,7 @@ _ENDPOINTS = (
     *("endpoint_url", "api_base"),
 )
 """The fields in which chat models hold the address of their endpoint."""
-_OF_A_HOST = (*_ENDPOINTS, "default_headers", "default_query", "openai_proxy", "organization")
+_OF_A_HOST = (*_ENDPOINTS, "default_query", "openai_proxy", "openai_organization")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _NAMES = ("model_name", "model")
 _WITHOUT_EFFECT = frozenset(
@@ -101,13 +101,11 @@ def request_fingerprint(key: str) -> str:
         A text as `model_fingerprint` returns it, in which objects have no address. Another gateway
         and other headers give the same text.
     """
-    model, _, called = key.rpartition("---")
-    fields: dict[str, Any] = {}
     try:
-        told = json.loads(model)
-        name, fields = told["id"][-1], dict(told["kwargs"])
+        told, end = json.JSONDecoder().raw_decode(key)
+        name, fields, called = told["id"][-1], dict(told["kwargs"]), key[end + len("---") :]
     except (ValueError, LookupError, TypeError):  # the class cannot be serialised
-        name, called = "model", key
+        name, fields, called = "model", {}, key
     try:
         fields |= ast.literal_eval(called)
     except (ValueError, TypeError, SyntaxError):  # it holds an object

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +11,8 @@ import typer
 
 from demur._text import one_line
 from demur.calibration import differences
-from demur.cli import judged
-from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close, say_left_out, table
-from demur.comparing import Agreed, agreements, interval, slices
+from demur.cli import console, judged
+from demur.comparing import Agreed, agreements, decimal, interval, slices
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.views import terminal
@@ -46,11 +43,12 @@ def agree(
     Exit codes: 0 shown, 2 nothing to compare, 64 wrong usage, 130 interrupted.
     """
     people = {str(path): read_labels(path) for path in labels or ()}
-    with errors().status("reading the verdicts"):
+    with console.errors().status("reading the verdicts"):
         every = {id: own[id] for own in people.values() for id in own}
         held = judged.read(file, every, texts=True)
-    say_left_out(held.name, held.damaged)
+    console.say_left_out(held.name, held.damaged)
     judge, people = judged.chosen(held, evaluator), people or {"people": held.labels}
+    people = {f"labels of {who}" if who == judge else who: own for who, own in people.items()}
     verdicts = held.judged[judge]
     found = {id: one.finding for id, one in verdicts.items()}
     ids = [id for id in found if any(id in own for own in people.values())]
@@ -85,23 +83,23 @@ def agree(
             {
                 "id": id,
                 "says": {who: _SAYS[own[id]] for who, own in raters.items() if id in own},
-                "question": held.question(id),
+                "question": held.questions.get(id),
                 "claims": [*judged.claims(held, judge, id)],
             }
             for id in sorted(failed, key=failed.__getitem__)  # first those that the judge passed
             if any(own.get(id, failed[id]) is not failed[id] for own in people.values())
         ],
     }
-    with pipe_may_close():
+    with console.pipe_may_close():
         if as_json:
-            typer.echo(escaped(json.dumps(told, default=dataclasses.asdict)))
+            console.print_json(told)
         else:
             _show(told)
-    return PASSED
+    return console.PASSED
 
 
 def _show(told: Mapping[str, Any]) -> None:
-    console, cells = output(), []
+    out, cells = console.output(), []
     agreed: list[Agreed] = told["agreement"]
     people = [one for one in agreed if one.slice == "all" and told["judge"] not in one.raters]
     own = [one.kappa.value for one in people if one.kappa.value is not None]
@@ -109,21 +107,21 @@ def _show(told: Mapping[str, Any]) -> None:
         who, ends = " and ".join(one.raters), one.kappa.interval
         if own and ends and one.slice == "all" and one not in people:
             how = "as well as" if ends[1] >= min(own) else "less than"
-            terminal.say(console, f"{one_line(who)} agree {how} people with each other.")
-        kappa = "–" if one.kappa.value is None else f"{one.kappa.value:.3f}"
-        shares = f"{one.answers:,}", f"{one.same / one.answers:.1%}"
-        cells.append([one.slice, who, *shares, kappa, interval(one.kappa), one.why or ""])
-    table(console, ["answers", "who"], ["number", "same", "kappa", "95 %", "note"], cells)
+            terminal.say(out, f"{one_line(who)} agree {how} people with each other.")
+        same = f"{one.answers:,}", f"{one.same / one.answers:.1%}"
+        kappa = decimal(one.kappa), interval(one.kappa)
+        cells.append([one.slice, who, *same, *kappa, one.why or ""])
+    console.table(out, ["answers", "who"], ["number", "same", "kappa", "95 %", "note"], cells)
     for who, counts in told["findings"].items():
         decided = ", ".join(f"{counts.pop(name, 0):,} {name}" for name in _DECIDED)
         rest = judged.counted(counts).replace("_", " ")
-        terminal.say(console, one_line(who), f"{decided}; in no kappa: {rest or 'none'}")
-    terminal.say(console, "labels of no answer", f"{len(told['unknown_labels']):,}")
+        terminal.say(out, one_line(who), f"{decided}; in no kappa: {rest or 'none'}")
+    terminal.say(out, "labels of no answer", f"{len(told['unknown_labels']):,}")
     for row in told["differing"][:_MOST]:
         says = ", ".join(f"{who}: {word}" for who, word in row["says"].items())
-        terminal.say(console, one_line(row["id"]), one_line(says), style="bold")
+        terminal.say(out, one_line(row["id"]), one_line(says), style="bold")
         lines = [f"{one['label']}: {one['claim']} “{one['quote'] or '–'}”" for one in row["claims"]]
         for line in filter(None, (row["question"], *lines)):
-            terminal.say(console, f"  {one_line(line)}")
+            terminal.say(out, f"  {one_line(line)}")
     if max(len(agreed), len(told["differing"])) > _MOST:
-        terminal.say(console, f"at most {_MOST} of each are shown: --json prints all")
+        terminal.say(out, f"at most {_MOST} of each are shown: --json prints all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from demur._share import Share
 from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
-from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, print_json
 from demur.cli.logged import beside
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
@@ -109,7 +109,10 @@ def calibrate(
         message = terminal.one_line(f"{log} is a directory, expected a file")
         raise typer.BadParameter(message, param_hint="LOG")
     goal = out or beside(log, ".threshold.json")
-    _may_write(goal, {"scores": Path(log), "labels": labels}, force)
+    may_write([goal], Path(log), labels, force=force)
+    if not os.path.isdir(goal.parent):
+        message = f"there is no folder {goal.parent}"
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
     with errors().status("reading the scores"):
         held = judged.read(log, None if labels is None else read_labels(labels))
     name = judged.chosen(held, evaluator)
@@ -127,18 +130,19 @@ def calibrate(
     threshold.save(goal)
     with pipe_may_close():
         if as_json:
-            document = {
-                "file": held.name,
-                "saved": str(goal),
-                "threshold": threshold.model_dump(mode="json"),
-                "kappa": threshold.kappa,
-                "nothing_to_check": len(kept.silent),
-                "repeats": len(kept.evaluations) - threshold.samples,
-                "left_out": {**kept.left_out, "damaged": len(held.damaged)},
-                "by_sentences": kept.in_parts,
-                "unknown_labels": len(held.unknown),
-            }
-            typer.echo(escaped(json.dumps(document)))
+            print_json(
+                {
+                    "file": held.name,
+                    "saved": str(goal),
+                    "threshold": threshold.model_dump(mode="json"),
+                    "kappa": threshold.kappa,
+                    "nothing_to_check": len(kept.silent),
+                    "repeats": len(kept.evaluations) - threshold.samples,
+                    "left_out": {**kept.left_out, "damaged": len(held.damaged)},
+                    "by_sentences": kept.in_parts,
+                    "unknown_labels": len(held.unknown),
+                }
+            )
         else:
             for head, tail in _report(threshold, name, held, kept, goal):
                 terminal.say(output(), head, terminal.one_line(tail), style="bold")
@@ -207,22 +211,6 @@ def _one_way(
         raise typer.BadParameter(
             f"expected a number from 0 to 100, got {percent:g}", param_hint="--percentile"
         )
-
-
-def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None:
-    """Refuse a goal that cannot be written or must not be replaced, before the scores are read."""
-    is_there = os.path.exists(goal)  # Path.exists raises where access is denied
-    for what, path in read.items():
-        if is_there and path is not None and goal.resolve() == path.resolve():
-            raise typer.BadParameter(
-                f"it would replace the {what}: name another file", param_hint="--out"
-            )
-    if is_there and not force:
-        message = f"{goal} exists: replace it with --force, or name another file with -o"
-        raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
-    if not os.path.isdir(goal.parent):
-        message = f"there is no folder {goal.parent}"
-        raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
 
 
 # --- What is answered -----------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,10 +21,10 @@ from demur.cli.console import (
     USAGE,
     complain,
     errors,
-    escaped,
     may_write,
     output,
     pipe_may_close,
+    print_json,
     reason,
     table,
     write_page,
@@ -268,8 +266,7 @@ def compare(
         if printed:
             typer.echo("\n".join(printed), nl=False)
         elif as_json:
-            held = {"results": str(target), **dataclasses.asdict(comparison)}
-            typer.echo(escaped(json.dumps(held)))
+            print_json({"results": str(target), **vars(comparison)})
         else:
             _show(comparison)
             terminal.say(output(), terminal.one_line(f"findings: {target}"))

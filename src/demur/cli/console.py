@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import re
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +131,14 @@ def _threshold_file(name: str) -> Threshold:
         raise typer.BadParameter(terminal.one_line(message), param_hint="--threshold") from error
 
 
-def escaped(json: str) -> str:
+def escaped(text: str) -> str:
     """Return JSON in which characters that may control a terminal are written as escapes."""
-    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", json)
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print one line of JSON, in which an object is its fields."""
+    typer.echo(escaped(json.dumps(values, default=vars)))
 
 
 def line(console: Console, cells: Iterable[str]) -> None:
@@ -183,13 +189,15 @@ def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
         terminal.say(errors(), terminal.one_line(f"{log}, {line}"))
 
 
-def may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
-    """Refuse to write a page over a file that is read."""
-    for page in pages:
-        if page is not None and any(one and one.resolve() == page.resolve() for one in read):
-            raise typer.BadParameter(
-                terminal.one_line(f"it would replace a file that is read, {page}: name another")
-            )
+def may_write(pages: Iterable[Path | None], *read: Path | None, force: bool = True) -> None:
+    """Refuse to write a page over a file that is read, and over any file without `force`."""
+    for page in filter(None, pages):
+        message = f"{page} exists: replace it with --force, or name another file with -o"
+        if any(one and one.resolve() == page.resolve() for one in read):
+            message = f"it would replace a file that is read, {page}: name another"
+        elif force or not os.path.exists(page):  # Path.exists raises where access is denied
+            continue
+        raise typer.BadParameter(terminal.one_line(message))
 
 
 def write_page(page: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -50,7 +49,7 @@ def diff(
     console.may_write([markdown], Path(baseline), Path(current))
     with console.errors().status("reading the answers"):
         runs = before, after = [judged.read(one, None, texts=True) for one in (baseline, current)]
-    ids = pair_up(*({id: held.question(id) for id in held.same} for held in runs))
+    ids = pair_up(*({id: held.questions.get(id) for id in held.same} for held in runs))
     rest = [len(held.same) - len(ids) for held in runs]
     about = f"{len(ids):,} pairs of answers; not paired: {rest[0]:,} of {before.name}, "
     about += f"{rest[1]:,} of {after.name}"
@@ -80,7 +79,7 @@ def diff(
         if as_json and markdown != Path("-"):
             told = {"baseline": before.name, "current": after.name, "pairs": len(ids)}
             told |= {"not_paired": rest, "evaluators": changes, "conditions": verdicts}
-            typer.echo(console.escaped(json.dumps(told, default=vars)))
+            console.print_json(told)
         elif (out := console.output()).is_terminal and markdown is None:
             out.print(Markdown(page))
         else:
@@ -94,7 +93,7 @@ def _pairs(name: str, ids: Sequence[tuple[str, str]], *runs: judged.Held) -> lis
     (before, after), pairs = runs, list[Pair]()
     for a, b in ids:
         old, new = before.judged[name].get(a), after.judged[name].get(b)
-        texts = [before.question(a) or a]
+        texts = [before.questions.get(a, a)]
         if new and new.finding == "failed":
             first = next(judged.claims(after, name, b), {})
             if first.get("label") in ("Contradiction", "Neutral"):

@@ -24,21 +24,11 @@ def spent(usage: Usage, prices: Prices | None) -> str:
 
 def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
     """Return the summary as JSON values."""
-    figures = []
-    for figure in summary.figures:
-        plain = {field.name: getattr(figure, field.name) for field in dataclasses.fields(figure)}
-        plain["usage"] = figure.usage.model_dump()
-        if prices is not None:
-            plain["cost"] = figure.usage.price(*prices)
-        figures.append(plain)
-    above = [dataclasses.asdict(row) for row in summary.above]
-    return {
-        "rows": summary.rows,
-        "answers": summary.answers,
-        "figures": figures,
-        "spent": summary.spent.model_dump(),
-        "above": above,
-    }
+    told = dataclasses.asdict(summary)
+    if prices is not None:
+        for figure in told["figures"]:
+            figure["cost"] = figure["usage"].price(*prices)
+    return told
 
 
 def show(console: Console, summary: Summary, prices: Prices | None) -> None:

@@ -33,6 +33,8 @@ class Held:
     """The key of each answer, by its id; see `answer_key`. Equal answers have equal keys."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """The judged answers of a log, by their ids, if they were asked for."""
+    questions: dict[str, str] = field(default_factory=dict)
+    """The questions of a log, each on one line, by the answers' ids; without removed ones."""
     groups: dict[str, str] = field(default_factory=dict)
     """What each answer belongs to, by its id: in results a row or group, in a log a question."""
     redacted: set[str] = field(default_factory=set)
@@ -42,11 +44,6 @@ class Held:
     damaged: list[Damaged] = field(default_factory=list)
     cut: str = ""
     """Advice on how to take only a part of it."""
-
-    def question(self, id: str) -> str | None:
-        """Return the question of an answer on one line, or None if it is not known."""
-        attempt = self.attempts.get(id)
-        return " ".join(((attempt and attempt.question) or "").split()) or None
 
 
 def read(where: str, labels: Mapping[str, bool] | None, *, texts: bool = False) -> Held:
@@ -99,12 +96,17 @@ def _log(where: str, labels: Mapping[str, bool] | None, texts: bool) -> Held:
             first = answer.record.attempts[0]
             if texts:
                 held.attempts[id] = first
-            held.same[id] = answer_key(first.question, first.answer)
-            held.groups[id] = " ".join((first.question or id).split())
-            if answer.hallucinated is not None:
-                held.labels[id] = answer.hallucinated
+            told = [first.question or "", first.answer]
             if answer.record.redacted:
                 held.redacted.add(id)
+                # The note in place of a removed text is the same for all texts of its length.
+                told = ["" if text.startswith("[removed: ") else text for text in told]
+            held.same[id] = answer_key(*told)
+            if question := " ".join(told[0].split()):
+                held.questions[id] = question
+            held.groups[id] = question or id
+            if answer.hallucinated is not None:
+                held.labels[id] = answer.hallucinated
             for judged in answer.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
     return held

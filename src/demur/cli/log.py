@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,16 +11,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from demur.cli import logged
-from demur.cli.console import (
-    PASSED,
-    errors,
-    escaped,
-    need_subcommand,
-    output,
-    pipe_may_close,
-    say_left_out,
-)
+from demur.cli import console, logged
 from demur.observe import Record
 from demur.observe.log import (
     EVERY,
@@ -74,7 +64,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON, one run on each
 
 @log.callback(invoke_without_command=True)
 def _group(context: typer.Context) -> None:
-    need_subcommand(context)
+    console.need_subcommand(context)
 
 
 @log.command("list")
@@ -102,9 +92,9 @@ def list_runs(
         if as_json:
             _print(runs)
         else:
-            logged.show_list(output(), runs)
+            logged.show_list(console.output(), runs)
         _say_if_none(opened, len(runs), filters)
-    return PASSED
+    return console.PASSED
 
 
 @log.command()
@@ -119,8 +109,8 @@ def show(
         if as_json:
             _print([record])
         else:
-            terminal.show_run(output(), record)
-    return PASSED
+            terminal.show_run(console.output(), record)
+    return console.PASSED
 
 
 @log.command()
@@ -144,12 +134,11 @@ def summary(
     with _opened(where) as opened:
         totals = summarise(opened, filters, told_apart)
         if as_json:
-            whole = {"log": opened.name, **logged.as_json(totals, told_apart)}
-            typer.echo(escaped(json.dumps(whole)))
+            console.print_json({"log": opened.name, **logged.as_json(totals, told_apart)})
         elif totals.runs:
-            logged.show_totals(output(), totals, told_apart)
+            logged.show_totals(console.output(), totals, told_apart)
         _say_if_none(opened, totals.runs, filters)
-    return PASSED
+    return console.PASSED
 
 
 @log.command("worst")
@@ -174,9 +163,9 @@ def worst_runs(
             _print(runs)
         else:
             for record in runs:
-                terminal.show_worst(output(), record, evaluator)
+                terminal.show_worst(console.output(), record, evaluator)
         _say_if_none(opened, len(runs), filters)
-    return PASSED
+    return console.PASSED
 
 
 @log.command()
@@ -201,15 +190,15 @@ def export(
     with _opened(where) as opened:
         try:
             rows, damaged = export_csv(opened, out, filters)
-            say_left_out(opened.name, damaged)
+            console.say_left_out(opened.name, damaged)
         except FileExistsError as error:
             message = terminal.one_line(f"{out} exists: name a new file")
             raise typer.BadParameter(message, param_hint="OUT.csv") from error
         except OSError as error:
             raise LogError(f"cannot write {out}: {error.strerror or error}") from error
-        terminal.say(output(), terminal.one_line(f"{rows:,} rows written to {out}"))
+        terminal.say(console.output(), terminal.one_line(f"{rows:,} rows written to {out}"))
         _say_if_none(opened, rows, filters)
-    return PASSED
+    return console.PASSED
 
 
 # --- What is asked --------------------------------------------------------------------------------
@@ -265,10 +254,10 @@ def _by(text: str | None) -> tuple[By, ...]:
 
 @contextmanager
 def _opened(where: str) -> Iterator[Log]:
-    with errors().status("reading the log"):  # a log of JSON lines takes a while
+    with console.errors().status("reading the log"):  # a log of JSON lines takes a while
         opened = open_log(where)
-    with opened, pipe_may_close():
-        say_left_out(opened.name, opened.damaged)
+    with opened, console.pipe_may_close():
+        console.say_left_out(opened.name, opened.damaged)
         yield opened
 
 
@@ -280,15 +269,15 @@ def _readable(opened: Log, entries: Iterable[Record | Damaged]) -> Iterator[Reco
             yield entry
         else:
             damaged.append(entry)
-    say_left_out(opened.name, damaged)
+    console.say_left_out(opened.name, damaged)
 
 
 def _print(runs: Iterable[Record]) -> None:
     for record in runs:
-        typer.echo(escaped(record.as_json()))
+        typer.echo(console.escaped(record.as_json()))
 
 
 def _say_if_none(opened: Log, number: int, filters: Filters) -> None:
     if not number:
         among = "is in it yet" if filters == EVERY else "matches"
-        terminal.say(errors(), f"{terminal.one_line(opened.name)}: no run {among}")
+        terminal.say(console.errors(), f"{terminal.one_line(opened.name)}: no run {among}")

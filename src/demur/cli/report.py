@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -76,12 +75,7 @@ def report(
     if out is None and not Path(log).name:
         raise LogError(f"cannot read {log}: it is a folder")
     page = beside(log, ".html") if out is None else out
-    if os.path.exists(page) and not force:  # Path.exists raises where access is denied
-        message = terminal.one_line(
-            f"{page} exists: replace it with --force, or name another file with -o"
-        )
-        raise typer.BadParameter(message, param_hint="-o")
-    may_write([page], labels, threshold)
+    may_write([page], labels, threshold, force=force)
     with errors().status("writing the report"), open_log(log) as opened:
         try:
             written = write_report(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sys
 import tempfile
@@ -23,9 +22,9 @@ from demur.cli.console import (
     UNDECIDED,
     USAGE,
     complain,
-    escaped,
     output,
     pipe_may_close,
+    print_json,
     read_threshold,
 )
 from demur.cli.figures import Prices
@@ -260,9 +259,7 @@ def score(
         return USAGE
     with pipe_may_close():
         if as_json:
-            typer.echo(
-                escaped(json.dumps({"results": str(target), **figures.as_json(summary, prices)}))
-            )
+            print_json({"results": str(target), **figures.as_json(summary, prices)})
         else:
             figures.show(output(), summary, prices)
             terminal.say(output(), terminal.one_line(f"results: {target}"))

@@ -22,6 +22,7 @@ from demur.comparing.tables import about as about
 from demur.comparing.tables import cost_heads as cost_heads
 from demur.comparing.tables import cost_rows as cost_rows
 from demur.comparing.tables import csv_table, markdown
+from demur.comparing.tables import decimal as decimal
 from demur.comparing.tables import interval as interval
 from demur.comparing.tables import pareto as pareto
 from demur.comparing.tables import quality_rows as quality_rows

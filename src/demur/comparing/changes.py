@@ -109,14 +109,11 @@ class Condition(NamedTuple):
 
         The confidence is raised, so that it holds for `tests` conditions together.
         """
-        sure, found = 1 - (1 - self.confidence) / tests, change.figures.get(self.figure)
-        told = f"with {100 * sure:.4g} % confidence"
-        if found is None or 0.5**found.groups > 1 - sure:  # as if all had changed the same way
-            pairs = f"{found.pairs if found else 0:,} pairs with a {self.figure}"
-            holds, why = (
-                None,
-                f"cannot be told: {pairs} are too few {told}, whatever the answers are",
-            )
+        sure = min(1 - (1 - self.confidence) / tests, 1 - 2**-53)  # 1 has no quantile
+        found, told = change.figures.get(self.figure), f"with {100 * sure:.6g} % confidence"
+        groups, holds = found.groups if found else 0, None
+        if found is None or 0.5**groups > 1 - sure:  # as if all had changed the same way
+            why = f"cannot be told: {groups:,} questions with a {self.figure} are too few {told}"
         else:
             least = found.least(sure, falls=self.falls)
             holds, word = least > self.margin, "fall" if self.falls else "rise"
@@ -134,7 +131,12 @@ def changes_markdown(
         parts.append(f"{code_span('{condition} ({evaluator})'.format(**one))} {one['why']}")
     for change in changes:
         counts = [(turn, f"{number:,}") for turn, number in change.findings.items()]
-        rows = [_row(name, found) for name, found in change.figures.items()]
+        rows = []
+        for name, found in change.figures.items():
+            sides = (found.before, found.after, found.difference)
+            cells = [form(side) for side in sides for form in (decimal, interval)]
+            p = f"{found.p:.2g}" if found.share else "–"
+            rows.append([name, f"{found.pairs:,}", *cells, p])
         parts += [f"**Evaluator** {code_span(change.evaluator)}", markdown_table(_HEADS, rows)]
         if change.other_judge:
             parts.append(f"**The judge changed too:** {code_span(change.other_judge)}")
@@ -147,9 +149,3 @@ def changes_markdown(
                 parts += [f"**{len(items):,} got {how}**", "<details><summary>Show</summary>"]
                 parts += ["\n".join(f"- {line}" for line in lines), "</details>"]
     return "\n\n".join(parts) + "\n"
-
-
-def _row(name: str, found: Shift) -> list[str]:
-    sides = (found.before, found.after, found.difference)
-    figures = [form(side) for side in sides for form in (decimal, interval)]
-    return [name, f"{found.pairs:,}", *figures, f"{found.p:.2g}" if found.share else "–"]

@@ -111,13 +111,9 @@ def markdown(comparison: Comparison) -> str:
         _escaped(pareto(comparison)),
         markdown_table(["per answer", *cost_heads(comparison)], cost),
     ]
-    if comparison.left_out:
-        parts.append("Left out:")
-        parts.append(
-            "\n".join(
-                f"- {_escaped(name)}: {_escaped(why)}" for name, why in comparison.left_out.items()
-            )
-        )
+    if left_out := comparison.left_out.items():
+        lines = [f"- {_escaped(name)}: {_escaped(why)}" for name, why in left_out]
+        parts += ["Left out:", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -174,7 +174,6 @@ class Runs:
             if parent is not None and parent.scored is not None:
                 run.scored = parent.scored
                 run.scored.open.add(run_id)
-                self._locate_around(parent)
             elif answers and self._wants(run):
                 self.tally.runs += 1
                 if not self._samples(run_id):
@@ -183,9 +182,15 @@ class Runs:
                     return None
                 run.scored = _Scored(run, *current_span_ids())
                 run.input = _as_given(input)
-                run.links = self.locate(run_id, None)
             self._keep(run_id, run)
-            return None if run.scored is None else run.scored.capture
+        if run.scored is None:
+            return None
+        # Not with the lock, since other libraries hold locks of their own in here.
+        if run.scored.run is run:
+            run.links = self.locate(run_id, None)
+        else:
+            self._locate_around(run.parent)
+        return run.scored.capture
 
     def _enclosing(self) -> UUID | None:
         """Return the open run in which a run without a parent begins, or None.

@@ -2,15 +2,16 @@
 
 LangChain asks its cache before it asks a model, so a recording in the place of the cache needs no
 change of the chain. A chat model that was made with `cache=False` or with a cache of its own is not
-recorded, and neither is an embedding model.
+recorded, and neither are embedding models and streams of a text model.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -25,8 +26,9 @@ from demur.errors import DemurError
 from demur.recording.file import CallLine
 from demur.recording.replies import Recording, answered, key_of
 
-_PARTS = ("tool_calls", "tool_call_id", "name")
-"""The fields of a message that are part of a request, beside its role and its content."""
+_PARTS = ("tool_calls", "tool_call_id", "name", "role")
+"""The fields of a message that are part of a request, beside its type and its content."""
+_SWITCH = threading.Lock()
 
 
 class _Replies(BaseCache):
@@ -34,6 +36,9 @@ class _Replies(BaseCache):
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.users = 0
+        """How many `recorded` blocks are entered."""
+        self.undo = ExitStack()
         self._began: dict[str, float] = {}
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
@@ -46,7 +51,7 @@ class _Replies(BaseCache):
         kept = self.recording.calls.get(asked.key)
         if kept is not None:
             (message,) = messages_from_dict([kept.reply])
-            if _messages(prompt) is None:
+            if asked.prompt == _of_text(prompt):
                 return [Generation(text=str(message.text))]
             return [ChatGeneration(message=message)]
         if not self.recording.writes:
@@ -72,11 +77,7 @@ class _Replies(BaseCache):
         self.recording.call(asked.key, lambda: answered(asked, message, seconds))
 
     def clear(self, **kwargs: Any) -> None:
-        """Refuse, since what was recorded is kept.
-
-        Raises:
-            DemurError: Always.
-        """
+        """Refuse, since what was recorded is kept."""
         raise DemurError(f"the recording {self.recording.path} cannot be cleared: delete the file")
 
 
@@ -86,40 +87,46 @@ def recorded(recording: Recording) -> Iterator[None]:
 
     A recording that can be written asks models where it lacks a reply. One that is only read
     refuses: the model raises a `DemurError`, which names the nearest recorded request. A streamed
-    reply comes in one chunk, since LangChain has no cache for streams. It may be entered twice.
+    reply comes in one chunk, since LangChain has no cache for streams. Several threads may enter it
+    at the same time.
     """
-    before = get_llm_cache()
-    if isinstance(before, _Replies) and before.recording is recording:
-        yield
-        return
-    set_llm_cache(_Replies(recording))
+    with _SWITCH:
+        replies = get_llm_cache()
+        if not (isinstance(replies, _Replies) and replies.recording is recording):
+            before, replies = replies, _Replies(recording)
+            replies.undo.callback(set_llm_cache, before)
+            whole = patch.object(BaseChatModel, "_should_stream", lambda *_, **__: False)
+            replies.undo.enter_context(whole)
+            set_llm_cache(replies)
+        replies.users += 1
     try:
-        with patch.object(BaseChatModel, "_should_stream", lambda *_, **__: False):
-            yield
+        yield
     finally:
-        set_llm_cache(before)
+        with _SWITCH:
+            replies.users -= 1
+            if not replies.users:
+                replies.undo.close()
 
 
 def _request(prompt: str, llm_string: str) -> CallLine:
     """Return the call that LangChain's keys stand for, without a reply."""
-    model, said = request_fingerprint(llm_string), list[tuple[str, Any]]()
-    messages = _messages(prompt)
-    if messages is None:
-        said.append(("text", prompt))
-    for fields in messages or ():
-        parts = {name: fields[name] for name in _PARTS if fields.get(name)}
-        # Several samples of one prompt have keys of their own.
-        sample = (fields.get("response_metadata") or {}).get("sample")
-        parts |= {} if sample is None else {"sample": sample}
-        content = {"content": fields["content"], **parts} if parts else fields["content"]
-        said.append((fields["type"], content))
-    key = key_of(model, json.dumps(said, sort_keys=True))
-    return CallLine(key=key, model=model, prompt=tuple(said), options={}, reply={}, seconds=0)
-
-
-def _messages(prompt: str) -> list[dict[str, Any]] | None:
-    """Return the fields of the messages in a chat model's prompt, or None for a text."""
+    model = request_fingerprint(llm_string)
     try:
-        return [message["kwargs"] for message in json.loads(prompt) if message["lc"]] or None
-    except (ValueError, LookupError, TypeError):
-        return None
+        said = tuple(_said(message["kwargs"]) for message in json.loads(prompt)) or _of_text(prompt)
+    except (ValueError, LookupError, TypeError):  # the prompt is no list of messages
+        said = _of_text(prompt)
+    key = key_of(model, json.dumps(said, sort_keys=True))
+    return CallLine(key=key, model=model, prompt=said, options={}, reply={}, seconds=0)
+
+
+def _of_text(prompt: str) -> tuple[tuple[str, Any]]:
+    return (("text", prompt),)
+
+
+def _said(fields: dict[str, Any]) -> tuple[str, Any]:
+    """Return the role and the content of a message, with other parts of a request."""
+    parts = {name: fields[name] for name in _PARTS if fields.get(name)}
+    # Several samples of one prompt have keys of their own.
+    sample = (fields.get("response_metadata") or {}).get("sample")
+    parts |= {} if sample is None else {"sample": sample}
+    return fields["type"], {"content": fields["content"], **parts} if parts else fields["content"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from demur._invalid import in_words
 from demur._jsonl import read_lines
 
 _BEGINNING = b'{"line":'
@@ -72,31 +71,7 @@ class VectorLine(_Line):
 
 
 AnyLine = ModelLine | CallLine | VectorLine
-_LINES: dict[str, type[ModelLine | CallLine | VectorLine]] = {
-    "model": ModelLine,
-    "call": CallLine,
-    "vector": VectorLine,
-}
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes from writing a recording.
-
-    Raises:
-        ValueError: Another process writes the file, or its folder does not exist or cannot be
-            written.
-    """
-    if not path.parent.is_dir():  # the lock would create the folder
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    try:
-        held = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
-    except Timeout as error:
-        raise ValueError(f"another run writes {path} at this moment: wait for its end") from error
-    except OSError as error:
-        raise cannot("write beside", path, error) from error
-    with held:
-        yield
+_LINE: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="line")])
 
 
 def read(path: Path) -> Iterator[AnyLine]:
@@ -105,18 +80,14 @@ def read(path: Path) -> Iterator[AnyLine]:
     Raises:
         ValueError: The file cannot be read, or a line is not a line of a recording.
     """
-    whole = None if path.suffix == ".gz" else _bytes(path).count(b"\n")
     try:
+        whole = None if path.suffix == ".gz" else path.read_bytes().count(b"\n")
         for number, value in islice(read_lines(path), whole):
-            form = _LINES.get(str(value.get("line"))) if isinstance(value, dict) else None
-            if form is None:
-                raise ValueError(f"{path}, line {number}: no line of a recording")
             try:
-                yield TypeAdapter(form).validate_python(value)
+                yield _LINE.validate_python(value)
             except ValidationError as error:
-                first = error.errors()[0]
-                why = ": ".join([*map(str, first["loc"][:1]), first["msg"]])
-                raise ValueError(f"{path}, line {number}: no line of a recording: {why}") from error
+                why = f"{path}, line {number}: no line of a recording"
+                raise ValueError(f"{why}: {in_words(error)}") from error
     except OSError as error:
         raise cannot("read", path, error) from error
 
@@ -138,42 +109,30 @@ def write(path: Path, content: bytes) -> None:
             raise
 
 
-def torn(path: Path) -> int:
+def torn(path: Path, cut: bool) -> int:
     """Return how many bytes follow the last complete line.
 
+    Args:
+        path: The file, which need not exist if `cut` is true.
+        cut: Whether to cut these bytes off.
+
     Raises:
-        ValueError: The file cannot be read.
+        ValueError: The file cannot be read or written, or is no recording.
     """
     if path.suffix == ".gz":
         return 0
-    held = _bytes(path)
-    return len(held) - held.rfind(b"\n") - 1
-
-
-def mend(path: Path) -> int:
-    """Cut off a last line that is not complete, and return how many bytes it had.
-
-    Raises:
-        ValueError: The file cannot be written, or is no recording.
-    """
     try:
-        with path.open("a+b") as file:
+        with path.open("a+b" if cut else "rb") as file:
             file.seek(0)
             held = file.read()
-            if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
-                raise ValueError(f"{path} exists and is no recording: name another file")
             whole = held.rfind(b"\n") + 1
-            file.truncate(whole)
+            if cut and not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
+                raise ValueError(f"{path} exists and is no recording: name another file")
+            if cut:
+                file.truncate(whole)
     except OSError as error:
-        raise cannot("write", path, error) from error
+        raise cannot("write" if cut else "read", path, error) from error
     return len(held) - whole
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise cannot("read", path, error) from error
 
 
 def cannot(do: str, path: Path, error: OSError) -> ValueError:

@@ -19,8 +19,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
@@ -29,7 +30,7 @@ from langchain_core.messages import BaseMessage, messages_from_dict, messages_to
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from demur._fingerprints import model_fingerprint
-from demur._jsonl import as_json
+from demur._jsonl import as_json, locked
 from demur._known_secrets import known_secrets
 from demur._text import one_line, replace_surrogates
 from demur.errors import DemurError
@@ -39,18 +40,17 @@ from demur.recording.file import (
     ModelLine,
     VectorLine,
     cannot,
-    locked,
-    mend,
     read,
     torn,
     write,
 )
 from demur.runtime import CallPolicy
 
-T = TypeVar("T")
 _HOW = "without --replay"
 _MOST_NEAREST = 100
 """The number of lacking calls for which the nearest recorded one is looked for."""
+_AROUND, _LONGEST = 30, 200
+"""How many characters are shown around a difference, and at most of each text."""
 
 SECONDS = "recorded_seconds"
 """The key in a reply's `response_metadata` of the seconds that the recorded call took."""
@@ -94,12 +94,10 @@ class Recording:
         Raises:
             DemurError: The lines could not be written.
         """
-        text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
-        for secret in sorted(known_secrets(), key=len, reverse=True):
-            text = text.replace(as_json(secret)[1:-1], "[secret]")
+        written = _written(*lines).encode()
         with self._lock:
             try:
-                write(self.path, text.encode())
+                write(self.path, written)
             except OSError as error:
                 why = cannot("write", self.path, error)
                 raise DemurError(
@@ -159,6 +157,7 @@ class Recording:
     def lacks(self, asked: CallLine) -> DemurError:
         """Note that a call is not recorded, and return the error that says what is."""
         self.lacking.add(asked.key)
+        asked = CallLine.model_validate_json(_written(asked))  # the message quotes it
         # If most of many calls are lacking, the recording is of something else, which soon shows.
         nearest = f"{self._nearest(asked)} " if len(self.lacking) <= _MOST_NEAREST else ""
         return DemurError(
@@ -175,11 +174,9 @@ class Recording:
             return "No call is recorded."
         words = Counter(_text_of(asked).split())
         nearest = max(calls, key=lambda call: (words & Counter(_text_of(call).split())).total())
-        texts, differing = (_text_of(nearest), _text_of(asked)), list[str]()
-        if nearest.model != asked.model:
-            differing.append(f"is of {nearest.model}")
-        if texts[0] != texts[1]:
-            recorded, said = _where_they_differ(*texts)
+        differing = [f"is of {nearest.model}"] if nearest.model != asked.model else []
+        if nearest.prompt != asked.prompt:
+            recorded, said = _where_they_differ(_text_of(nearest), _text_of(asked))
             differing.append(f"has {recorded} where this one has {said}")
         if nearest.options != asked.options:
             differing.append(f"has the options {nearest.options}, this one {asked.options}")
@@ -251,14 +248,11 @@ class RecordedEmbeddings(Embeddings):
     """Give the recorded vectors of texts; compute and record those that are missing."""
 
     def __init__(self, recording: Recording, inner: Callable[[], Embeddings], name: str) -> None:
-        self._recording, self._make, self._name = recording, inner, name
+        self._recording, self._make = recording, inner
+        self.fingerprint = name
+        """The name that identifies the vectors."""
         self._inner: Embeddings | None = None
         self._lock = threading.Lock()
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the name that identifies the vectors."""
-        return self._name
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text, in the order of the texts.
@@ -266,33 +260,27 @@ class RecordedEmbeddings(Embeddings):
         Raises:
             DemurError: A vector is not recorded, and the recording is only read.
         """
-        keys = [key_of(self._name, text) for text in texts]
+        keys = [key_of(self.fingerprint, text) for text in texts]
         known = self._recording.vectors
-        lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if lacking:
-            with self._lock:
-                self._embed({key: text for key, text in lacking.items() if key not in known})
+        with self._lock:
+            lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            if lacking and not self._recording.writes:
+                self._recording.lacking.update(lacking)
+                raise DemurError(
+                    f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record "
+                    f"them, {self._recording.how}"
+                )
+            if lacking:
+                self._inner = self._inner or self._make()
+                vectors = zip(
+                    lacking, self._inner.embed_documents([*lacking.values()]), strict=True
+                )
+                self._recording.append(*(VectorLine.of(key, vector) for key, vector in vectors))
         return [known[key].numbers for key in keys]
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query, which is embedded like any other text."""
         return self.embed_documents([text])[0]
-
-    def _embed(self, lacking: Mapping[str, str]) -> None:
-        if not lacking:  # another thread has computed them in the meantime
-            return
-        if not self._recording.writes:
-            self._recording.lacking.update(lacking)
-            raise DemurError(
-                f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
-                f"{self._recording.how}"
-            )
-        if self._inner is None:
-            self._inner = self._make()
-        vectors = self._inner.embed_documents([*lacking.values()])
-        self._recording.append(
-            *(VectorLine.of(key, vector) for key, vector in zip(lacking, vectors, strict=True))
-        )
 
 
 @contextmanager
@@ -312,9 +300,9 @@ def open_recording(path: Path, replay: bool = False, how: str = _HOW) -> Iterato
         raise ValueError(f"{path}: a compressed recording is only read, with --replay")
     if replay and not path.is_file():
         raise ValueError(f"there is no recording {path}: record first, {how}")
-    with nullcontext() if replay else locked(path):
+    with nullcontext() if replay else locked(path, "recording", "pytest"):
         recording = Recording(path, not replay, how)
-        recording.cut = torn(path) if replay else mend(path)
+        recording.cut = torn(path, cut=not replay)
         for line in read(path):
             recording.note(line)
         yield recording
@@ -338,17 +326,22 @@ def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]
 
 
 def answered(asked: CallLine, reply: BaseMessage, seconds: float) -> CallLine:
-    """Return a call with the reply to it."""
-    kept = _plain(messages_to_dict([reply])[0])
+    """Return a call with the reply to it, as the file holds it."""
+    told = json.dumps(messages_to_dict([reply])[0], default=repr, ensure_ascii=False)
+    kept = json.loads(replace_surrogates(told))
     return asked.model_copy(update={"reply": kept, "seconds": seconds})
+
+
+def _written(*lines: AnyLine) -> str:
+    """Return lines as the file has them, without the values that are known to be secret."""
+    text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
+    for secret in sorted(known_secrets(), key=len, reverse=True):
+        text = text.replace(as_json(secret)[1:-1], "[secret]")
+    return text
 
 
 def _text_of(call: CallLine) -> str:
     return "\n".join(f"{role}: {said}" for role, said in call.prompt)
-
-
-_AROUND, _LONGEST = 30, 200
-"""How many characters are shown around a difference, and at most of each text."""
 
 
 def _where_they_differ(first: str, second: str) -> Iterator[str]:
@@ -360,18 +353,11 @@ def _where_they_differ(first: str, second: str) -> Iterator[str]:
         yield f'"{one_line(part)[:_LONGEST]}"'
 
 
-def _alike(first: str, second: str) -> int:
-    """Return how many characters the beginnings of two texts share."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
+def _alike(*texts: str) -> int:
+    """Return how many characters the beginnings of texts share."""
+    return len([*takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))])
 
 
 def key_of(*parts: str) -> str:
     """Return a key for texts, as hexadecimal digits."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _plain(value: T) -> T:
-    """Return a value as the file holds it."""
-    plain: T = json.loads(replace_surrogates(json.dumps(value, default=repr, ensure_ascii=False)))
-    return plain

@@ -24,8 +24,9 @@ from pydantic import ValidationError
 
 from demur import _owner_only as private
 from demur._invalid import in_words
+from demur._jsonl import locked
 from demur._text import replace_surrogates
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError
 from demur.schema import Evaluation, Usage
 
 _KIND = "demur_scores"
@@ -92,10 +93,8 @@ class Results:
         header = {_KIND: _VERSION, "input": input, "settings": settings}
         self._header = json.loads(json.dumps(header))
         self._synced = time.monotonic()
-        if not path.parent.is_dir():  # the lock would create the folder
-            raise ScoringError(f"cannot write {path}: there is no folder {path.parent}")
         with contextlib.ExitStack() as opened:
-            opened.enter_context(_lock(path))
+            opened.enter_context(locked(path, "demur score", "cli", ScoringError))
             if restart and path.exists():
                 self.aside = _free_name(path)
                 path.rename(self.aside)
@@ -322,28 +321,6 @@ def _appending(path: Path) -> FileIO:
         return FileIO(path, "ab", opener=private.opened)
     except OSError as error:
         raise ScoringError(f"cannot write {path}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    try:
-        from filelock import FileLock, Timeout
-    except ImportError as error:
-        raise MissingExtraError("filelock", "cli", "demur score") from error
-    lock = FileLock(path.with_name(f".{path.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise ScoringError(
-            f"another run writes {path} at this moment: wait until it ends, or name another file "
-            "with -o"
-        ) from error
-    except OSError as error:
-        raise ScoringError(f"cannot write beside {path}: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _end_of_last_line(path: Path) -> int:

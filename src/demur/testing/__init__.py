@@ -44,15 +44,16 @@ def assert_grounded(
     Raises:
         AssertionError: A claim failed, or the evaluator could not decide. The message has the
             answer with the failing sentences marked, their labels, and the nearest quotes.
-        ValueError, TypeError: An argument is not what is expected.
+        ValueError: An argument is not what is expected.
         DemurError: The answer cannot be found in `answer`, or the judge is not installed.
     """
     __tracebackhide__ = True
+    from demur.schema import Sample
     from demur.testing.checking import Checked
 
-    several = [*contexts] if isinstance(contexts, (list, tuple)) else [contexts]
+    sample = Sample.model_validate({"answer": "", "contexts": contexts})
     asked = {} if question is None else {"question": question}
     judges = () if evaluator is None else (evaluator,)
     session = running[-1] if running else None
     checked = Checked(session, lambda _: answer, *judges, on_abstain=on_abstain)
-    checked.invoke({"contexts": several, **asked})
+    checked.invoke({"contexts": [*sample.contexts], **asked})

@@ -43,8 +43,7 @@ class Checked(Runnable[Any, Any]):
             with self._session.replying():
                 return self._kept(self._guard.invoke(input, config, **kwargs))
         except AnswerRejected as rejected:
-            self._session.keep(rejected.trace)
-            raise AssertionError(failure_text(rejected.trace.attempts[-1])) from None
+            raise self._failure(rejected) from None
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Do the same as `invoke`, natively asynchronous."""
@@ -53,12 +52,14 @@ class Checked(Runnable[Any, Any]):
             with self._session.replying():
                 return self._kept(await self._guard.ainvoke(input, config, **kwargs))
         except AnswerRejected as rejected:
-            self._session.keep(rejected.trace)
-            raise AssertionError(failure_text(rejected.trace.attempts[-1])) from None
+            raise self._failure(rejected) from None
 
     def _kept(self, guarded: Guarded[Any]) -> Any:
         self._session.keep(guarded.trace)
         return guarded.output
+
+    def _failure(self, rejected: AnswerRejected) -> AssertionError:
+        return AssertionError(failure_text(self._session.keep(rejected.trace).attempts[-1]))
 
 
 @cache

@@ -14,7 +14,7 @@ from demur.schema import Claim, ClaimLabel, Evaluation
 _AROUND = 1
 """The number of sentences that are shown on either side of a failing one."""
 _LONGEST_QUOTE = 240
-_MOST_WORDS, _BEGINNING = 8, 6
+_MOST_CLAIMS, _MOST_WORDS, _BEGINNING = 10, 8, 6
 
 
 def failure_text(attempt: Attempt) -> str:
@@ -22,7 +22,7 @@ def failure_text(attempt: Attempt) -> str:
     undecided = attempt.verdict == "undetermined"
     wrong = "undetermined" if undecided else "failed"
     told = [one for one in attempt.evaluations if one.finding == wrong] or attempt.evaluations
-    failing = [claim for one in told for claim in one.claims if _fails(claim)]
+    failing = [claim for one in told for claim in _failing(one)[:_MOST_CLAIMS]]
     lines = [_head(attempt, failing), *_answer(attempt.answer, failing)]
     for evaluation in told:
         lines += _evaluation(evaluation, attempt.contexts)
@@ -39,8 +39,8 @@ def _head(attempt: Attempt, failing: Sequence[Claim]) -> str:
     return f"not grounded: {one_line(failing[0].text if failing else attempt.answer)}"
 
 
-def _fails(claim: Claim) -> bool:
-    return claim.label is not ClaimLabel.ENTAILMENT
+def _failing(evaluation: Evaluation) -> list[Claim]:
+    return [one for one in evaluation.claims if one.label is not ClaimLabel.ENTAILMENT]
 
 
 def _answer(answer: str, failing: Sequence[Claim]) -> Iterator[str]:
@@ -64,9 +64,10 @@ def _evaluation(evaluation: Evaluation, contexts: Sequence[Document]) -> Iterato
     score = "" if evaluation.score is None else f", score {evaluation.score:.2f}"
     finding = evaluation.finding.replace("_", " ")
     yield f"{one_line(evaluation.name)}: {finding}{score}"
-    if evaluation.error is not None or not any(map(_fails, evaluation.claims)):
+    failing = _failing(evaluation)
+    if evaluation.error is not None or not failing:
         yield f"    {one_line(evaluation.error or evaluation.explanation)}"
-    for claim in filter(_fails, evaluation.claims):
+    for claim in failing[:_MOST_CLAIMS]:
         label = "no label" if claim.label is None else claim.label.value
         yield f"    {label}: {one_line(claim.text)}"
         if claim.error is not None:
@@ -74,6 +75,8 @@ def _evaluation(evaluation: Evaluation, contexts: Sequence[Document]) -> Iterato
         yield f"        nearest quote, {_quote(claim, contexts)}"
         if missing := _missing(claim, contexts):
             yield f"        not in the contexts: {', '.join(missing)}"
+    if len(failing) > _MOST_CLAIMS:
+        yield f"    and {len(failing) - _MOST_CLAIMS:,} more claims"
 
 
 def _quote(claim: Claim, contexts: Sequence[Document]) -> str:
@@ -94,7 +97,8 @@ def _stems(text: str) -> dict[str, str]:
 
 def _missing(claim: Claim, contexts: Sequence[Document]) -> list[str]:
     """Return the claim's identifiers and words that stand in no context."""
-    known = {stem for text in contexts for stem in _stems(text.page_content)}
-    exact = [one_line(missing.string) for missing in claim.missing_strings]
+    exact = dict.fromkeys(one_line(missing.string) for missing in claim.missing_strings)
+    told = [*exact, *(document.page_content for document in contexts)]
+    known = {stem for text in told for stem in _stems(text)}
     words = [word for stem, word in _stems(claim.text).items() if stem not in known]
-    return [*dict.fromkeys([*exact, *words])][:_MOST_WORDS]
+    return [*exact, *words][:_MOST_WORDS]

@@ -56,13 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
             f"--demur-record: expected a file that ends in .jsonl, got {record!r}: write "
             "--demur-record=FILE, or give the option after the tests"
         )
-    for file in filter(None, (log, config.getoption("--demur-report"))):
+    for file in filter(None, (record, log, config.getoption("--demur-report"))):
         if not Path(file).absolute().parent.is_dir():
             raise pytest.UsageError(f"there is no folder for {file}")
+    ours = Path(tempfile.gettempdir(), f"demur-{uuid.uuid4().hex}.jsonl")
     # All processes of a run write to one log.
-    log = log or getattr(config, "workerinput", {}).get(_WORKER_LOG)
-    name = Path(tempfile.gettempdir(), f"demur-{uuid.uuid4().hex}.jsonl")
-    session = Session(Path(log or name), _replies(config, record), record is not None)
+    logs = [Path(getattr(config, "workerinput", {}).get(_WORKER_LOG, ours))]
+    logs += [Path(log).absolute()] if log else []  # a test may change the folder
+    session = Session(logs, _replies(config, record), record is not None)
     config.stash[_SESSION] = session
     running.append(session)
 
@@ -70,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a process of pytest-xdist where the log is."""
-    node.workerinput[_WORKER_LOG] = str(node.config.stash[_SESSION].log)
+    node.workerinput[_WORKER_LOG] = str(node.config.stash[_SESSION].logs[0])
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -80,31 +81,28 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"demur: replies are {doing} {session.replies}" if session.replies else None
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Know which test runs."""
-    session = item.config.stash[_SESSION]
-    session.item = item
-    try:
-        return (yield)
-    finally:
-        session.item = None
+    item.config.stash[_SESSION].item = item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Sum up the findings of all processes, and write the report."""
     ours, page = session.config.stash[_SESSION], session.config.getoption("--demur-report")
-    if hasattr(session.config, "workerinput") or not (ours.log and ours.log.is_file()):
+    if hasattr(session.config, "workerinput"):
         return
-    from demur.testing.summary import summary, write_page
+    if not ours.logs[0].is_file():
+        ours.said += [f"{page} is not written: no answer was checked"] if page else []
+        return
+    from demur.testing.summary import summary
 
-    ours.said += summary(ours.log)
-    if page is not None:
-        try:
-            ours.said.append(write_page(ours.log, Path(page)))
-        except (DemurError, OSError, ValueError) as error:
-            ours.said.append(f"ERROR: no report was written: {error}")
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    try:
+        for line in summary(ours.logs[0], Path(page) if page else None):
+            ours.said.append(line)
+    except (DemurError, OSError, ValueError) as error:
+        ours.said.append(f"ERROR: no report was written: {error}")
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -119,12 +117,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the session, and remove a log that nobody asked for."""
+    """End the session, and remove its own log."""
     if (session := config.stash.get(_SESSION, None)) is not None:
         running.remove(session)
         session.opened.close()
-        if session.log and not (config.getoption("--demur-log") or hasattr(config, "workerinput")):
-            session.log.unlink(missing_ok=True)
+        if not hasattr(config, "workerinput"):
+            session.logs[0].unlink(missing_ok=True)
 
 
 @pytest.fixture

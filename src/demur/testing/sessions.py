@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import count
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from demur.guard import Trace
-    from demur.observe import Writer
+    from demur.observe import Record, Writer
     from demur.recording import Recording
 
 
@@ -20,17 +20,17 @@ class Session:
     """Keep the findings of a run, and have models reply from a recording where there is one.
 
     Args:
-        log: The log for the records of all processes of the run; None to keep nothing.
+        logs: The logs for the records of all processes of the run.
         replies: The recording; None to let models reply themselves.
         records: Whether replies that the recording lacks are recorded.
     """
 
     def __init__(
-        self, log: Path | None = None, replies: Path | None = None, records: bool = False
+        self, logs: Sequence[Path] = (), replies: Path | None = None, records: bool = False
     ) -> None:
-        self.log, self.replies, self.records = log, replies, records
+        self.logs, self.replies, self.records = logs, replies, records
         self.item: Any = None
-        """The test that runs, a `pytest.Item`; None between tests."""
+        """The test that runs, a `pytest.Item`; None before the first one."""
         self.said: list[str] = []
         """The lines for the end of the run."""
         self.opened = ExitStack()
@@ -64,17 +64,21 @@ class Session:
     def _sinks(self) -> tuple[Writer, ...]:
         from demur.observe import as_sinks
 
-        return as_sinks(self.log) if self.log else ()
+        return as_sinks(self.logs) if self.logs else ()
 
-    def keep(self, trace: Trace) -> None:
+    def keep(self, trace: Trace) -> Record:
         """Write the record of a checked answer, and give its scores to the test's report.
 
         A record's id is made of the test and the question, so that two runs can be compared.
+
+        Returns:
+            The record, in which no credential is left.
 
         Raises:
             DemurError, OSError: The record cannot be written.
         """
         from demur._fingerprints import digest
+        from demur._text import one_line
         from demur.observe import Record, redactor
 
         test = getattr(self.item, "nodeid", "outside of a test")
@@ -87,9 +91,11 @@ class Session:
             sink.write(record)
         properties = getattr(self.item, "user_properties", [])
         for evaluation in record.evaluations:
-            properties.append((f"demur {evaluation.name} finding", evaluation.finding))
+            about = f"demur {one_line(evaluation.name)}"
+            properties.append((f"{about} finding", evaluation.finding))
             if evaluation.score is not None:
-                properties.append((f"demur {evaluation.name} score", f"{evaluation.score:.4f}"))
+                properties.append((f"{about} score", f"{evaluation.score:.4f}"))
+        return record
 
 
 running: list[Session] = []

@@ -8,14 +8,22 @@ from pathlib import Path
 from demur._text import one_line
 from demur.observe import Record
 from demur.observe.log import open_log, records, summarise
-from demur.views import terminal
+from demur.views import usage_line
 
 _MOST_NAMED = 10
 """The most undetermined answers that a summary names."""
 
 
-def summary(path: Path) -> Iterator[str]:
-    """Yield the lines that sum up a log: verdicts, mean scores, costs, and what is undetermined."""
+def summary(path: Path, page: Path | None) -> Iterator[str]:
+    """Yield the lines that sum up a log: verdicts, mean scores, costs, and what is undetermined.
+
+    Args:
+        path: The log.
+        page: The page to write; None for no page.
+
+    Raises:
+        DemurError, OSError, ValueError: The page cannot be written. This is raised last.
+    """
     with open_log(path) as log:
         totals = summarise(log)
         counts = {verdict.replace("_", " "): count for verdict, count in totals.verdicts.items()}
@@ -24,28 +32,20 @@ def summary(path: Path) -> Iterator[str]:
         for group in totals.groups:
             mean = "no scores" if group.mean is None else f"mean score {group.mean:.2f}"
             yield f"{one_line(group.evaluator)}: {mean}"
-        yield f"answering: {terminal.usage_line(totals.answering)}"
-        yield f"judging: {terminal.usage_line(totals.judging)}"
-        named = 0
-        for record in records(log):
-            if isinstance(record, Record) and record.verdict == "undetermined":
-                named += 1
-                why = [
-                    one.cause or one.error or "" for one in record.evaluations if one.undetermined
-                ]
-                if named <= _MOST_NAMED:
-                    yield one_line(f"undetermined: {record.name}: {'; '.join(why)}")
-        if named > _MOST_NAMED:
-            yield f"and {named - _MOST_NAMED:,} more"
+        yield f"answering: {usage_line(totals.answering)}"
+        yield f"judging: {usage_line(totals.judging)}"
+        found = (record for record in records(log) if isinstance(record, Record))
+        undecided = [record for record in found if record.verdict == "undetermined"]
+        for record in undecided[:_MOST_NAMED]:
+            causes = (one.cause or one.error for one in record.evaluations if one.undetermined)
+            yield one_line(f"undetermined: {record.name}: {'; '.join(filter(None, causes))}")
+        if len(undecided) > _MOST_NAMED:
+            yield f"and {len(undecided) - _MOST_NAMED:,} more"
+        if page is not None:
+            from demur.report import write_report
 
-
-def write_page(path: Path, page: Path) -> str:
-    """Write the report of a run, and return a line that says so."""
-    from demur.report import write_report
-
-    with open_log(path) as log:
-        written = write_report(log, page, title="demur: answers of this test run")
-    return f"report: {_answers(written.rows)} written to {page}"
+            written = write_report(log, page, title="demur: answers of this test run")
+            yield f"report: {_answers(written.rows)} written to {page}"
 
 
 def _answers(count: int) -> str:

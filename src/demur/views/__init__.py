@@ -8,6 +8,7 @@ evidence and back.
 
 from demur.views.answers import attempt_html
 from demur.views.citing import cited_html
+from demur.views.description import usage_line as usage_line
 from demur.views.elements import Element as Element
 from demur.views.evaluations import evaluation_html
 from demur.views.highlight import Segment as Segment

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import MissingExtraError
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink
 
@@ -46,13 +46,11 @@ class MLflowSink(TraceSink):
 
     def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:
         """Log a feedback for each score, and wait until MLflow has taken it."""
-        import httpx  # with parts of its command line
+        from mlflow.utils.rest_utils import http_request
 
-        # Without an answer, MLflow's client would try for four minutes. This request holds nothing.
-        page = self.page(link)
-        if page and httpx.head(page, timeout=5, verify=False).is_server_error:
-            raise DemurError("the server of MLflow cannot answer now")
         entities, store = self._mlflow.entities, self._mlflow.tracing.client.TracingClient().store
+        if self.page(link):  # ask once, since without an answer the client tries for four minutes
+            http_request(store.get_host_creds(), "/health", "GET", max_retries=0, timeout=5)
         try:
             trace = store.get_trace_info(link.trace_id)
         except self._mlflow.MlflowException:  # MLflow holds traces for five seconds

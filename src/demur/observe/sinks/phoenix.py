@@ -66,8 +66,7 @@ class PhoenixSink(TraceSink):
         unknown = tenacity.retry_if_exception(lambda error: "404 Not Found" in str(error))
         end, pause = tenacity.stop_after_delay(8), tenacity.wait_exponential(0.1, max=1)
         retrying = tenacity.Retrying(retry=unknown, stop=end, wait=pause, reraise=True)
-        if notes:  # the client refuses an empty list
-            retrying(self._client.spans.log_span_annotations, span_annotations=notes, sync=True)
+        retrying(self._client.spans.log_span_annotations, span_annotations=notes, sync=True)
 
     def page(self, link: TraceLink) -> str:
         """Return the address that leads to the span's page, without a password."""

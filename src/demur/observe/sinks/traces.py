@@ -76,11 +76,12 @@ class TraceSink(Sink):
 
     def write(self, record: Record) -> None:
         """Send the scores of a record's last answer; raise if the server did not take all."""
-        for link in record.traces:
-            if link.system == self.system:
-                return self.send(link, scores_of(record), record)
-        said = "%s: a run has no trace there, so its scores are not sent: %s"
-        warn(_log, self.system, said, self, self.advice)
+        link = next((one for one in record.traces if one.system == self.system), None)
+        if link is None:
+            said = "%s: a run has no trace there, so its scores are not sent: %s"
+            warn(_log, self.system, said, self, self.advice)
+        elif scores := scores_of(record):
+            self.send(link, scores, record)
 
     def addressed(self, link: TraceLink) -> TraceLink:
         """Return a link with its page's address, if the server tells it; never raise.
