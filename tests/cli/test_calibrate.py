@@ -480,8 +480,9 @@ def test_no_file_is_written_over(tmp_path: Path, command: Command) -> None:
     said = command.refuses(path, "--percentile", 50, code=64)
     assert "exists: replace it with --force" in said
     said = command.refuses(path, "--percentile", 50, "-o", path, "--force", code=64)
-    assert "would replace a file that is read" in said
+    assert f"--out: it would replace a file that is read, {path}" in said
     way = ("--labels", labels, "--best-f1", "-o", labels, "--force")
-    assert "would replace a file that is read" in command.refuses(path, *way, code=64)
+    said = command.refuses(path, *way, code=64)
+    assert f"--out: it would replace a file that is read, {labels}" in said
     command.told(path, "--percentile", 50, "--force")
     assert command.chosen().percentile == 50

@@ -21,9 +21,15 @@ from urllib.parse import parse_qs, urlsplit
 import zstandard
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 
+from demur import Evaluation, Sample
+from support import records
+
 KEY = "hush-hush-key"
 PROJECT = "0d3c4a5e-38d9-4b60-8c53-9f3d7a2f4c11"
 TENANT = "5f1f5b0e-6d52-4a7e-9c9e-6f2f6f0f4a22"
+
+SECRET = "sk-very-secret"
+"""A value that a test puts into the environment, under a name that says that it is secret."""
 
 Reply = tuple[int, Any]
 S = TypeVar("S", bound="Service")
@@ -49,6 +55,16 @@ class Service:
 
     def count(self, request: str) -> int:
         return self.asked.count(request)
+
+    def knows_no_text(self) -> bool:
+        """Return whether it was sent no key, no secret, and no text of `telling` or its sample."""
+        sent = b"".join(self.bodies).decode()
+        return not any(text in sent for text in (SECRET, "Mary", "Danube", KEY))
+
+
+def telling(sample: Sample) -> Evaluation:
+    """Judge with an explanation that quotes a secret."""
+    return records.refuted("judge", explanation=f"{SECRET} is no answer")
 
 
 @dataclass

@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Run:
 
     def ran(
         *options: str, tests: str = "", url: str = "http://127.0.0.1:9", **environment: str
-    ) -> object:
+    ) -> subprocess.CompletedProcess[str]:
         if tests:
             (tmp_path / "test_answers.py").write_text(HEAD + tests)
         command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider"]
@@ -57,7 +57,7 @@ def run(tmp_path: Path) -> Run:
             text=True,
         )
 
-    return ran  # type: ignore[return-value]
+    return ran
 
 
 def summary(ran: subprocess.CompletedProcess[str]) -> list[str]:

@@ -109,7 +109,7 @@ def calibrate(
         message = terminal.one_line(f"{log} is a directory, expected a file")
         raise typer.BadParameter(message, param_hint="LOG")
     goal = out or beside(log, ".threshold.json")
-    may_write([goal], Path(log), labels, force=force)
+    may_write([goal], Path(log), labels, force=force, option="--out")
     if not os.path.isdir(goal.parent):
         message = f"there is no folder {goal.parent}"
         raise typer.BadParameter(terminal.one_line(message), param_hint="--out")

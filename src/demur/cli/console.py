@@ -189,7 +189,12 @@ def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
         terminal.say(errors(), terminal.one_line(f"{log}, {line}"))
 
 
-def may_write(pages: Iterable[Path | None], *read: Path | None, force: bool = True) -> None:
+def may_write(
+    pages: Iterable[Path | None],
+    *read: Path | None,
+    force: bool = True,
+    option: str | None = None,
+) -> None:
     """Refuse to write a page over a file that is read, and over any file without `force`."""
     for page in filter(None, pages):
         message = f"{page} exists: replace it with --force, or name another file with -o"
@@ -197,7 +202,7 @@ def may_write(pages: Iterable[Path | None], *read: Path | None, force: bool = Tr
             message = f"it would replace a file that is read, {page}: name another"
         elif force or not os.path.exists(page):  # Path.exists raises where access is denied
             continue
-        raise typer.BadParameter(terminal.one_line(message))
+        raise typer.BadParameter(terminal.one_line(message), param_hint=option)
 
 
 def write_page(page: Path, text: str) -> None:

@@ -46,7 +46,7 @@ def diff(
         conditions = [Condition.read(text) for text in fail_if or ()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--fail-if") from error
-    console.may_write([markdown], Path(baseline), Path(current))
+    console.may_write([markdown], Path(baseline), Path(current), option="--markdown")
     with console.errors().status("reading the answers"):
         runs = before, after = [judged.read(one, None, texts=True) for one in (baseline, current)]
     ids = pair_up(*({id: held.questions.get(id) for id in held.same} for held in runs))
@@ -94,7 +94,7 @@ def _pairs(name: str, ids: Sequence[tuple[str, str]], *runs: judged.Held) -> lis
     for a, b in ids:
         old, new = before.judged[name].get(a), after.judged[name].get(b)
         texts = [before.questions.get(a, a)]
-        if new and new.finding == "failed":
+        if old and new and (old.finding, new.finding) == ("passed", "failed"):  # it got worse
             first = next(judged.claims(after, name, b), {})
             if first.get("label") in ("Contradiction", "Neutral"):
                 texts += [f"{first['label']}: {first['claim']}", f"“{first['quote'] or '–'}”"]

@@ -75,7 +75,7 @@ def report(
     if out is None and not Path(log).name:
         raise LogError(f"cannot read {log}: it is a folder")
     page = beside(log, ".html") if out is None else out
-    may_write([page], labels, threshold, force=force)
+    may_write([page], labels, threshold, force=force, option="--out")
     with errors().status("writing the report"), open_log(log) as opened:
         try:
             written = write_report(

@@ -1,6 +1,7 @@
-"""Compare detectors on a labelled set: how well each finds hallucinated answers, and its cost."""
+"""Compare detectors on a labelled set, two runs over the same questions, and judges with people."""
 
-from demur.comparing.agreement import Agreed, agreements
+from demur.comparing.agreement import Agreed as Agreed
+from demur.comparing.agreement import agreements as agreements
 from demur.comparing.agreement import slices as slices
 from demur.comparing.changes import Condition as Condition
 from demur.comparing.changes import Pair as Pair
@@ -29,7 +30,6 @@ from demur.comparing.tables import quality_rows as quality_rows
 
 __all__ = [  # other names serve other rooms and are not part of the public interface
     "DETECTORS",
-    "Agreed",
     "Compared",
     "Comparison",
     "Detector",
@@ -37,7 +37,6 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "Label",
     "Labelled",
     "Quality",
-    "agreements",
     "csv_table",
     "markdown",
     "read_comparison",

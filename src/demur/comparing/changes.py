@@ -30,12 +30,12 @@ _MOST, _LONGEST = 50, 400
 
 Pair: TypeAlias = tuple[str, JudgedAnswer | None, JudgedAnswer | None, Sequence[str]]
 """The group of two answers to one question, what an evaluator found in the first and in the second
-(None if it did not judge it), and the question with what failed in the second."""
+(None if it did not judge it), and the question, with what failed if the answer got worse."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Hold how the results of one evaluator changed. Each figure is of pairs that have it twice."""
+    """Hold how the results of one evaluator changed. A figure counts pairs that have it twice."""
 
     evaluator: str
     findings: Mapping[str, int]

@@ -84,10 +84,10 @@ class Recorder:
     def _record(self, finished: Finished) -> None:
         try:
             record, _ = drive(score(finished, self._evaluators), _CONFIG, None)
-            traces = record.traces
             for sink in self._tracing:
-                traces = tuple(map(sink.addressed, traces))
-            self._delivery.write(self._redact(record.model_copy(update={"traces": traces})))
+                traces = tuple(map(sink.addressed, record.traces))
+                record = record.model_copy(update={"traces": traces})
+            self._delivery.write(self._redact(record))
         except BaseException as error:  # in a background thread, no caller could handle it
             with self._counting:
                 self._failed += 1

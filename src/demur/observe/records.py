@@ -20,10 +20,15 @@ class TraceLink(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: str
+    """The system's short name, such as "langsmith"."""
     trace_id: str
+    """The id of the trace."""
     span_id: str | None = None
+    """The id of the run's span, run or observation in the trace; None if there is none."""
     project: Text | None = None
+    """The project or experiment that has the trace; None if it is not known."""
     address: str | None = None
+    """The address of the page that shows the trace; None if the system did not tell it."""
 
 
 class Record(ShownInNotebooks, BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 def current_span_ids() -> tuple[str, str] | tuple[None, None]:
@@ -18,8 +19,11 @@ def current_span_ids() -> tuple[str, str] | tuple[None, None]:
         return None, None
     try:
         context = current().get_span_context()
-        if not context.is_valid:
-            return None, None
-        return format(context.trace_id, "032x"), format(context.span_id, "016x")
+        return ids_of(context) if context.is_valid else (None, None)
     except Exception:  # a span of an unknown class
         return None, None
+
+
+def ids_of(context: Any) -> tuple[str, str]:
+    """Return the trace id and the span id of a span's context, as hexadecimal digits."""
+    return format(context.trace_id, "032x"), format(context.span_id, "016x")

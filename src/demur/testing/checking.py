@@ -7,7 +7,6 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from demur._resolve import resolve_judge
 from demur.evaluators import Evaluator, RefChecker
 from demur.guard import AnswerRejected, Block, Guard, Guarded
 from demur.testing.failure import failure_text
@@ -64,4 +63,4 @@ class Checked(Runnable[Any, Any]):
 
 @cache
 def _small() -> Evaluator:
-    return RefChecker(resolve_judge("small"))
+    return RefChecker("small")

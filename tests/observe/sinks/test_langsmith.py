@@ -31,7 +31,7 @@ from demur.observe.log import find, open_log
 from support import records
 from support.handlers import Records, rag, run
 from support.spawned import Spawned
-from support.trace_servers import KEY, PROJECT, TENANT, LangSmith, serving
+from support.trace_servers import KEY, PROJECT, SECRET, TENANT, LangSmith, serving, telling
 
 NAME = "our project"
 
@@ -268,18 +268,12 @@ def test_a_client_with_a_queue_sends_before_write_returns(
 def test_nothing_secret_and_nothing_redacted_is_sent(
     service: LangSmith, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OUR_API_KEY", "sk-very-secret")
-
-    def telling(sample: Sample) -> Evaluation:
-        return records.refuted("judge", explanation="sk-very-secret is no answer")
-
+    monkeypatch.setenv("OUR_API_KEY", SECRET)
     handler, kept = judged(client, telling, redact="remove")
     run("invoke", rag("The answer of Mary."), "Who is Mary?", handler)
     LangSmithSink(client).write(known(service, kept.one))
-    sent = b"".join(service.bodies).decode()
-    assert "[removed: " in sent
-    for secret in ("sk-very-secret", "Mary", "Danube", KEY):
-        assert secret not in sent
+    assert b"[removed: " in b"".join(service.bodies)
+    assert service.knows_no_text()
 
 
 # --- What becomes of the record -------------------------------------------------------------------

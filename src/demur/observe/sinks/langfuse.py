@@ -11,6 +11,7 @@ from demur.errors import MissingExtraError
 from demur.observe.places import SinkError
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink
+from demur.observe.spans import ids_of
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
@@ -57,8 +58,7 @@ class LangfuseSink(TraceSink):
         # A span that is not sampled has no scope. Other spans may not be in Langfuse.
         if getattr(getattr(span, "instrumentation_scope", None), "name", None) != "langfuse-sdk":
             return None
-        ids = span.get_span_context()
-        trace_id, span_id = format(ids.trace_id, "032x"), format(ids.span_id, "016x")
+        trace_id, span_id = ids_of(span.get_span_context())
         return TraceLink(system=self.system, trace_id=trace_id, span_id=span_id)
 
     def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:

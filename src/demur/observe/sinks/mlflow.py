@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from demur.errors import MissingExtraError
 from demur.observe.records import Record, TraceLink
-from demur.observe.sinks.traces import TraceScore, TraceSink
+from demur.observe.sinks.traces import TraceScore, TraceSink, without_password
 
 
 class MLflowSink(TraceSink):
@@ -72,6 +71,6 @@ class MLflowSink(TraceSink):
 
     def page(self, link: TraceLink) -> str | None:
         """Return the page's address without a password; None if MLflow writes to no server."""
-        server = re.sub("//[^/]*@", "//", self._mlflow.get_tracking_uri()).rstrip("/")
+        server = without_password(self._mlflow.get_tracking_uri())
         page = f"{server}/#/experiments/{link.project}/traces?selectedEvaluationId={link.trace_id}"
         return page if server.startswith("http") else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ import tenacity
 
 from demur.errors import MissingExtraError
 from demur.observe.records import Record, TraceLink
-from demur.observe.sinks.traces import TraceScore, TraceSink
+from demur.observe.sinks.traces import TraceScore, TraceSink, without_password
+from demur.observe.spans import ids_of
 
 if TYPE_CHECKING:
     from phoenix.client import Client
@@ -49,7 +49,7 @@ class PhoenixSink(TraceSink):
         ids = span and span.get_span_context()
         if not ids or not ids.trace_flags.sampled:
             return None
-        trace_id, span_id = format(ids.trace_id, "032x"), format(ids.span_id, "016x")
+        trace_id, span_id = ids_of(ids)
         return TraceLink(system=self.system, trace_id=trace_id, span_id=span_id)
 
     def send(self, link: TraceLink, scores: Sequence[TraceScore], record: Record) -> None:
@@ -70,5 +70,5 @@ class PhoenixSink(TraceSink):
 
     def page(self, link: TraceLink) -> str:
         """Return the address that leads to the span's page, without a password."""
-        server = re.sub("//[^/]*@", "//", str(self._client._client.base_url)).rstrip("/")
+        server = without_password(str(self._client._client.base_url))
         return f"{server}/redirects/spans/{link.span_id}"

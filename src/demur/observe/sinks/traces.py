@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -24,21 +25,24 @@ _PAUSE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class TraceScore:
-    """Hold what an evaluator found about the answer of a run; the worst sentence counts.
-
-    `id` is a UUID, the same for a record that comes again. `label` is the finding. An undetermined
-    evaluation has an `error` and no `value`. `comment` says why, in at most 2000 characters.
-    `asked` says whether a language model judged.
-    """
+    """Hold what an evaluator found about the answer of a run; the worst sentence counts."""
 
     id: str
+    """A UUID, which is the same for a record that comes again."""
     name: str
+    """The evaluator's name."""
     value: float | None
+    """The score; None if the evaluation is undetermined or has no score."""
     label: str
+    """The finding."""
     comment: str
+    """The reason, with the claims that do not hold and their quotes; at most 2000 characters."""
     error: str | None
+    """Why the evaluation is undetermined; None if it is not."""
     asked: bool
+    """Whether a language model judged."""
     metadata: dict[str, Any]
+    """What is known of the run and the verdict."""
 
 
 class TraceSink(Sink):
@@ -106,6 +110,11 @@ def located(sinks: Iterable[TraceSink], run_id: UUID, beside: Any) -> dict[str, 
         except Exception as error:
             warn(_log, f"{sink}", "%s cannot find a trace: %s", sink, type(error).__name__)
     return links
+
+
+def without_password(url: str) -> str:
+    """Return a server's URL without user and password, and without a slash at its end."""
+    return re.sub("//[^/]*@", "//", url).rstrip("/")
 
 
 def scores_of(record: Record) -> list[TraceScore]:
