@@ -15,6 +15,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tracers import LangChainTracer
 from langsmith import Client
+from langsmith.utils import get_env_var, get_tracer_project
 from urllib3 import Retry
 
 from demur import (
@@ -50,13 +51,19 @@ def client(service: LangSmith) -> Iterator[Client]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no record wait before it is offered again, and give the test a temporary folder."""
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have no record wait before it is offered again, and give the test a folder and a project."""
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     _once_a_minute._logged.clear()
     monkeypatch.setenv("LANGSMITH_PROJECT", NAME)
+    # LangSmith reads the environment once in a process, perhaps for a test before this one.
+    for remembered in (get_env_var, get_tracer_project):
+        remembered.cache_clear()
+    yield
+    for remembered in (get_env_var, get_tracer_project):
+        remembered.cache_clear()
 
 
 def refuting(sample: Sample) -> Evaluation:
