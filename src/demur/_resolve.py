@@ -1,4 +1,4 @@
-"""Make a chat model from a short name."""
+"""Make a chat model, or a judge of claims, from what names it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, MissingExtraError
 from demur.local import SMALL, SmallJudge
+from demur.runtime import decision_model
 
 # Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
@@ -38,6 +39,11 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
     """
     if isinstance(model, BaseChatModel):
         return model
+    if decision_model(model) is not None:
+        raise TypeError(
+            f"{type(model).__name__} is a decision model, which writes nothing: use "
+            "RefChecker(model) to check, and a chat model here, or a name such as 'local'"
+        )
     if not isinstance(model, str):
         raise TypeError(
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"
@@ -63,8 +69,10 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
     )
 
 
-def resolve_judge(model: str | BaseChatModel | SmallJudge) -> BaseChatModel | SmallJudge:
+def resolve_judge(model: object) -> BaseChatModel | SmallJudge:
     """Return the judge of claims that `model` names: the small judge for "small", or a chat model.
+
+    For a decision model, it is the chat model that asks it (`DecisionModel`).
 
     Raises:
         ValueError, TypeError, DemurError: As in `resolve_model`.
@@ -73,7 +81,16 @@ def resolve_judge(model: str | BaseChatModel | SmallJudge) -> BaseChatModel | Sm
     """
     if model == SMALL:
         return SmallJudge()
-    return model if isinstance(model, SmallJudge) else resolve_model(model)
+    if isinstance(model, SmallJudge):
+        return model
+    if (asked := decision_model(model)) is not None:
+        return asked
+    if not isinstance(model, (str, BaseChatModel)):
+        raise TypeError(
+            "expected a model name, a LangChain chat model, or a decision model (BaseDecisionModel "
+            f"of langchain-core 1.8 or later), got {type(model).__name__}"
+        )
+    return resolve_model(model)
 
 
 def _elsewhere(model: str, provider: str, name: str) -> str:

@@ -34,6 +34,7 @@ from demur.evaluators import (
     ZeroShot,
 )
 from support import facts
+from support.decisions import TrueDecisions
 from support.fakes import ScriptedModel
 
 
@@ -48,6 +49,10 @@ def _right(number: int, found: Evaluation) -> bool:
 
 def refchecker(checker: str) -> RefChecker:
     return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
+
+
+def _deciding() -> RefChecker:
+    return RefChecker(TrueDecisions())
 
 
 def _cascade() -> Runnable[Any, Any]:
@@ -238,6 +243,7 @@ EVALUATORS = [
         give=facts.described,
         asks=False,
     ),
+    _evaluator("refchecker decision", _deciding),
     _evaluator("refchecker joint", partial(refchecker, "joint")),
     _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),

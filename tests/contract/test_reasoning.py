@@ -62,7 +62,12 @@ def test_an_evaluator_finds_the_same(member: Member, monkeypatch: pytest.MonkeyP
         assert member.good(number, again)
 
 
-@pytest.mark.parametrize("member", ASKING, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    # A decision model writes no text.
+    "member",
+    [one for one in ASKING if one.name != "refchecker decision"],
+    ids=lambda one: one.name,
+)
 def test_reasoning_that_does_not_end_decides_nothing(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,7 +114,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return "\n".join(found) or "No claims"
     if stage == "joint":
         lines = isolated("claims", messages).splitlines()
-        return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)
+        return "\n".join(f"{line.partition('.')[0]}. {label_of(line)}" for line in lines)
     if stage in ("reference", "sample", "pairs"):
         return _reference(stage, isolated("question", messages))
     if stage == "construction":
@@ -128,7 +128,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
     claim = isolated("claim", messages)
-    label = _label(claim)
+    label = label_of(claim)
     tokens = {name.value: -0.1 if name is label else -5.0 for name in ClaimLabel}
     top = [{"token": token, "logprob": value} for token, value in tokens.items()]
     metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
@@ -194,7 +194,7 @@ def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:
     """Reply whether a passage is factual, or whether a context supports a sentence."""
     if stage == "verdict":
         labels = {
-            _label(f"Item {at} is {a}") for at, a in _FACT.findall(isolated("passage", messages))
+            label_of(f"Item {at} is {a}") for at, a in _FACT.findall(isolated("passage", messages))
         }
         return "Factual." if labels == {ClaimLabel.ENTAILMENT} else "Non-factual."
     sentence = isolated("sentence", messages)
@@ -208,7 +208,7 @@ def _whole(stage: str, messages: Sequence[BaseMessage]) -> str:
         "self_contradiction": ("Consistent", "Contradictory"),
     }[stage]
     said = [f"Item {at} is {what}" for at, what in _FACT.findall(isolated("answer", messages))]
-    if {*map(_label, said)} == {ClaimLabel.ENTAILMENT}:
+    if {*map(label_of, said)} == {ClaimLabel.ENTAILMENT}:
         return good
     return "\n".join([bad, *(f"{at}. {text}" for at, text in enumerate(said, start=1))])
 
@@ -248,6 +248,7 @@ def fewl_score(number: int, penalty: bool) -> float:
     return math.tanh(0.25 + supported(number) / (2 * len(ATTRIBUTES))) / 2 - lazy
 
 
-def _label(claim: str) -> ClaimLabel:
+def label_of(claim: str) -> ClaimLabel:
+    """Return the right label of a claim, which is Neutral if it is about no item."""
     found = _FACT.search(claim)
     return truth(int(found[1]), found[2]) if found else ClaimLabel.NEUTRAL

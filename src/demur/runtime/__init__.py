@@ -23,6 +23,7 @@ from demur.runtime.calls import (
     LocalCall,
     RunnableCall,
 )
+from demur.runtime.decision_models import DecisionModel, decision_model
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.in_time import GRACE
 from demur.runtime.limits import PerModel, ashare, bound_endpoints, share
@@ -61,6 +62,7 @@ __all__ = [
     "Calls",
     "ChatCall",
     "Costs",
+    "DecisionModel",
     "Limit",
     "LocalCall",
     "Outcome",
@@ -82,6 +84,7 @@ __all__ = [
     "cause_of",
     "current_account",
     "current_scope",
+    "decision_model",
     "describe",
     "drive",
     "in_background",

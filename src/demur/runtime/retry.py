@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from demur._text import replace_surrogates
 
 _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
+_REFUSALS = frozenset({400, 413, 422})
 # Transport faults of httpx, requests and the provider SDKs, by class name along the MRO, so that
 # none of those packages has to be imported here.
 _TRANSPORT_FAULTS = frozenset(
@@ -147,6 +148,13 @@ def is_retryable(error: BaseException) -> bool:
         or "Timeout" in type(error).__name__
         or _is_misread(error)
     )
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return whether a model refused what a request held, so that a smaller one may be answered."""
+    if (status := _status(error)) is not None:
+        return status in _REFUSALS
+    return isinstance(error, (ValueError, NotImplementedError)) and not is_retryable(error)
 
 
 def retry_after(error: BaseException) -> float | None:

@@ -20,6 +20,7 @@ from demur.runtime.retry import (
     delay_before_retry,
     describe,
     is_control_flow,
+    is_refusal,
 )
 from demur.runtime.scope import Account, Scope, current_scope
 from demur.schema import Usage
@@ -50,6 +51,8 @@ class Outcome(Generic[T_co]):
     cause: str | None = None
     """The kind of the error, in words that anyone may see."""
     usage: Usage = field(default_factory=Usage)
+    refused: bool = False
+    """Whether the model refused what the request held (`is_refusal`)."""
 
     @classmethod
     def failed(cls, error: BaseException, seconds: float = 0.0) -> Self:
@@ -113,6 +116,7 @@ class Tries:
         self._account = self._scope.account
         self._reserved, self._estimated = tokens, estimated
         self._refused: str | None = None
+        self._is_refusal = False
 
     def reserve(self, has_slot: bool) -> bool:
         """Reserve the next attempt, and return whether it may be made.
@@ -156,6 +160,7 @@ class Tries:
         if self.delay is not None and (left := self.left) is not None and self.delay >= left:
             self.delay = None  # the pause would take all the time that is left
         self._error, self._cause = describe(error), cause_of(error)
+        self._is_refusal = is_refusal(error)
         if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
             error
         ):
@@ -186,7 +191,7 @@ class Tries:
         if self._error is not None:
             tries = f" (after {self._tries} tries)" if self._tries > 1 else ""
             why = f"the model call failed{tries}: {self._error}"
-            return Outcome(error=why, cause=self._cause, usage=usage)
+            return Outcome(error=why, cause=self._cause, usage=usage, refused=self._is_refusal)
         if not isinstance(self.message, AIMessage):
             kind = type(self.message).__name__
             return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)

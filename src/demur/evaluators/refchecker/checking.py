@@ -91,39 +91,68 @@ class Classifier(Protocol):
 def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """Check all claims of a group in one request for each window.
 
-    If the reply has no label for some claims, these are asked about again under the same numbers,
-    in groups half as large. That goes on until a request holds one claim; then the label stays
-    missing. A claim that was alone in its first request is asked about once more.
+    If the reply has no label for some claims, these are asked about again, as in `in_groups`.
+    """
+
+    def call(window: Window, question: str | None, listed: Listed) -> ChatCall:
+        text = "\n".join(f"{number}. {text}" for number, text in listed.items())
+        shown = prompt.messages(reference=window_text(window), question=question, claims=text)
+        return ChatCall(model, shown, "checking")
+
+    def read(outcome: Outcome[Reply], window: Window, listed: Listed, first: bool) -> Answers:
+        if outcome.error is not None:
+            return dict.fromkeys(listed, WindowFinding(error=outcome.error)), []
+        text = without_echo(_whole_lines(outcome.value), [window_text(window), *listed.values()])
+        # After a reply that lost count, the next one has to number its labels.
+        labels = parse_numbered_labels(text, [*listed], not first)
+        findings = {at: _finding(label, outcome.value) for at, label in labels.items()}
+        return findings, [at for at in listed if findings[at].label is None]
+
+    return in_groups(call, read)
+
+
+Listed = Mapping[int, str]
+"""The claims of one request: their texts by their numbers, from 1 on."""
+Answers = tuple[Mapping[int, WindowFinding], Sequence[int]]
+"""The findings by the numbers of the claims, and the claims that are worth asking about again."""
+
+
+def in_groups(
+    call: Callable[[Window, str | None, Listed], ChatCall],
+    read: Callable[[Outcome[Reply], Window, Listed, bool], Answers],
+) -> Checker:
+    """Return a checker that asks about several claims in one request.
+
+    Claims are asked about again under the same numbers, in groups half as large, until a request
+    holds one claim. A claim that was alone in its first request is asked about once more.
+
+    Args:
+        call: Makes the request about a window, for the question that was answered.
+        read: Reads the outcome of such a request. It is told whether the request was a first one.
     """
 
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        def call(window: Window, group: Sequence[int]) -> ChatCall:
-            listed = "\n".join(f"{at + 1}. {text}" for at, text in listed_texts(group))
-            shown = prompt.messages(reference=window_text(window), question=question, claims=listed)
-            return ChatCall(model, shown, "checking")
-
-        def listed_texts(group: Sequence[int]) -> list[tuple[int, str]]:
-            return [(at, claims[at].text if at - 1 in group else claims[at].alone) for at in group]
+        def listed(group: Sequence[int]) -> Listed:
+            texts = [claims[at].text if at - 1 in group else claims[at].alone for at in group]
+            return {at + 1: text for at, text in zip(group, texts, strict=True)}
 
         findings = [[WindowFinding() for _ in claims] for _ in windows]
         requests = list(product(range(len(windows)), _groups(claims)))
-        need_numbers = False
+        first = True
         while requests:
-            outcomes = yield from ask_all([call(windows[at], group) for at, group in requests])
+            calls = [call(windows[at], question, listed(group)) for at, group in requests]
+            outcomes = yield from ask_all(calls)
             again: list[tuple[int, list[int]]] = []
             for (at, group), outcome in zip(requests, outcomes, strict=True):
-                shown = [window_text(windows[at]), *(text for _, text in listed_texts(group))]
-                joint = _joint_findings(outcome, group, shown, need_numbers)
-                for number, finding in joint.items():
-                    findings[at][number] = finding
-                unlabelled = [number for number in group if joint[number].label is None]
-                if outcome.error is None and (len(group) > 1 or not need_numbers):
+                found, unread = read(outcome, windows[at], listed(group), first)
+                for number, finding in found.items():
+                    findings[at][number - 1] = finding
+                if len(group) > 1 or first:
                     half = -(-len(group) // 2)
-                    again += [(at, part) for part in _parts(unlabelled, half)]
-            # After a reply that lost count, the next one has to number its labels.
-            requests, need_numbers = again, True
+                    again += [(at, part) for part in _parts([n - 1 for n in unread], half)]
+            requests, first = again, False
         return findings
 
     return _side_by_side(check)
@@ -281,6 +310,7 @@ def estimate(
     asked: Iterable[tuple[Sequence[AskedClaim], Sequence[Window]]],
     question: str | None,
     together: bool,
+    of_claim: int = 0,
 ) -> tuple[int, int]:
     """Estimate the number of requests for claims and windows, and the tokens of their prompts.
 
@@ -291,6 +321,7 @@ def estimate(
         asked: Groups of claims, each with the windows that its claims are checked against.
         question: The question that was answered.
         together: Whether a request lists several claims, as in `joint`.
+        of_claim: The tokens that a request has for each claim beside the claim's text.
     """
     messages = prompt.messages(reference=".", question=question, claim=".", claims=".")
     frame = sum(count_tokens(str(message.content)) for message in messages)
@@ -300,6 +331,7 @@ def estimate(
         requests = len(_groups(claims)) if together else len(claims)
         calls += requests * len(windows)
         tokens += len(windows) * (requests * frame + sum(map(count_tokens, texts)))
+        tokens += len(windows) * len(claims) * of_claim
         tokens += requests * sum(count_tokens(window_text(window)) for window in windows)
     return calls, tokens
 
@@ -346,16 +378,6 @@ def _groups(claims: Sequence[AskedClaim]) -> list[list[int]]:
 
 def _parts(items: Sequence[T], size: int) -> list[list[T]]:
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
-
-
-def _joint_findings(
-    outcome: Outcome[Reply], group: Sequence[int], shown: Sequence[str], need_numbers: bool
-) -> dict[int, WindowFinding]:
-    if outcome.error is not None:
-        return {at: WindowFinding(error=outcome.error) for at in group}
-    text = without_echo(_whole_lines(outcome.value), shown)
-    labels = parse_numbered_labels(text, [at + 1 for at in group], need_numbers)
-    return {number - 1: _finding(label, outcome.value) for number, label in labels.items()}
 
 
 def _whole_lines(reply: Reply) -> str:

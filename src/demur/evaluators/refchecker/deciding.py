@@ -1,0 +1,91 @@
+"""Label claims with a decision model, which answers typed questions about a state.
+
+The texts under judgement stand in the state alone. The questions name a claim by its number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from demur._fingerprints import digest
+from demur._text import count_tokens
+from demur.evaluators.refchecker import checking
+from demur.evaluators.refchecker.checking import Answers, Checker, Listed, WindowFinding
+from demur.evaluators.refchecker.prompts import DECISION, DECISION_LABELS
+from demur.evaluators.refchecker.references import Window, window_text
+from demur.prompting import as_shown
+from demur.runtime import ChatCall, DecisionModel, Outcome, Reply
+from demur.schema import ClaimLabel
+
+QUESTIONS = f"decision=#{digest((DECISION, DECISION_LABELS))}"
+"""The fingerprint of the questions."""
+OF_CLAIM = count_tokens(json.dumps([DECISION.system, DECISION_LABELS]))
+"""The tokens of the question about a claim, estimated."""
+_UNUSABLE = (
+    "the decision model's probabilities cannot be used: expected a finite number of at least 0 "
+    "for each of the labels, and a sum greater than 0"
+)
+_NO_PROBABILITIES = (
+    "the decision model gave no probabilities, which supported_from and a Threshold on the support "
+    "need: leave these out, or choose a model that gives probabilities"
+)
+
+
+def decided(model: DecisionModel, supported_from: float | None, by_label: bool) -> Checker:
+    """Check all claims of a group in one request for each window, with a question for each claim.
+
+    Claims without a usable answer are asked about again (`checking.in_groups`). So are claims whose
+    request was refused for what it held: the model may take fewer questions at a time.
+
+    Args:
+        model: The model.
+        supported_from: The probability from which a claim is supported.
+        by_label: Whether the choice alone labels a claim, if the model gives no probabilities.
+    """
+
+    def call(window: Window, question: str | None, listed: Listed) -> ChatCall:
+        prompt = _prompt(window_text(window), question, listed)
+        return ChatCall(model, [HumanMessage(prompt)], "checking")
+
+    def read(outcome: Outcome[Reply], window: Window, listed: Listed, first: bool) -> Answers:
+        if outcome.error is not None:
+            smaller = [*listed] if outcome.refused and len(listed) > 1 else []
+            return dict.fromkeys(listed, WindowFinding(error=outcome.error)), smaller
+        answers = json.loads(outcome.value.text)
+        found = {at: _finding(answers.get(f"claim_{at}"), supported_from) for at in listed}
+        unread = [at for at, finding in found.items() if finding.label is None]
+        if not by_label:
+            without = [at for at in listed if found[at].label and not found[at].probabilities]
+            found |= dict.fromkeys(without, WindowFinding(error=_NO_PROBABILITIES))
+        return found, unread
+
+    return checking.in_groups(call, read)
+
+
+def _prompt(reference: str, question: str | None, listed: Listed) -> str:
+    """Return state and questions as JSON, as `DecisionModel` reads them."""
+    asked = {"question": as_shown(question)} if question else {}
+    claims = {str(at): as_shown(text) for at, text in listed.items()}
+    state = {"reference": as_shown(reference), **asked, "claims": claims}
+    told = {f"claim_{at}": DECISION.system.format(number=at) for at in listed}
+    questions = {at: {"instructions": told[at], "criteria": DECISION_LABELS} for at in told}
+    return json.dumps({"state": state, "questions": questions}, ensure_ascii=False)
+
+
+def _finding(answer: Any, supported_from: float | None) -> WindowFinding:
+    if answer is None:
+        return WindowFinding(error="the decision model's reply has no answer about this claim")
+    if answer["choice"] not in DECISION_LABELS:
+        return WindowFinding(error="the decision model chose none of the labels")
+    if not (given := answer["probabilities"]):
+        return WindowFinding(ClaimLabel(answer["choice"]))
+    shares = {label: given.get(label.value, math.nan) for label in ClaimLabel}
+    total = sum(shares.values()) if min(shares.values()) >= 0 else math.nan
+    if not 0 < total < math.inf:
+        return WindowFinding(error=_UNUSABLE)
+    shares = {label: share / total for label, share in shares.items()}
+    return WindowFinding(checking.label_of(shares, supported_from), shares)
