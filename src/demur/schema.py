@@ -223,6 +223,32 @@ class MissingString(_Value):
         return f'"{self.string}" stands in no reference{similar}'
 
 
+class ActionOutcome(str, Enum):
+    """Name what came of an action that an assistant says it did."""
+
+    DONE = "done"
+    """A call did what the claim says."""
+    FAILED = "failed"
+    """The call for it failed."""
+    PENDING = "pending"
+    """The call for it has not finished."""
+    OTHERWISE = "otherwise"
+    """The calls did something else than the claim says."""
+    NEVER = "never"
+    """No call is for it."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_OF_ACTION = {
+    ActionOutcome.FAILED: "the call failed",
+    ActionOutcome.PENDING: "the call has not finished",
+    ActionOutcome.OTHERWISE: "the call was another",
+    ActionOutcome.NEVER: "no such call was made",
+}
+
+
 class Claim(_Value):
     """Represent one unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
 
@@ -249,8 +275,18 @@ class Claim(_Value):
     missing_strings: tuple[MissingString, ...] = ()
     """The identifiers and exact numbers of the claim that stand in none of the texts that it was
     checked against. A claim that has some is not labelled Entailment."""
+    action: ActionOutcome | None = None
+    """What came of the action that the claim reports, by the calls in the contexts. None if there
+    are no calls, or if the claim reports no action of the assistant and the calls do not refute
+    it."""
     error: Text | None = None
     """Why the claim has no label."""
+
+    @property
+    def reason(self) -> str | None:
+        """Return what the search for strings, or the calls, say against the claim, in words."""
+        told = "; ".join(map(str, self.missing_strings))
+        return told or (None if self.action is None else _OF_ACTION.get(self.action))
 
 
 def failure_of(claim: Claim) -> Failure | None:
@@ -411,8 +447,8 @@ _LONGEST_QUOTE = 160
 
 def _labelled(claim: Claim) -> str:
     label = "no label" if claim.label is None else claim.label.value
-    reasons = "; ".join(map(str, claim.missing_strings)) or claim.error
-    why = f" ({one_line(reasons)})" if reasons else ""
+    reason = claim.reason or claim.error
+    why = f" ({one_line(reason)})" if reason else ""
     return f"{label}: {one_line(claim.text)}{why}"
 
 

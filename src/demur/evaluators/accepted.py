@@ -18,7 +18,7 @@ from pydantic import PrivateAttr
 from demur._frozen import FrozenRunnable
 from demur._known_secrets import learn
 from demur.errors import DemurError
-from demur.evaluators.base import Evaluator, Learnt, as_sample
+from demur.evaluators.base import Evaluator, Learnt, as_sample, readable
 from demur.evaluators.peers import Metric, Opinion, peer
 from demur.runtime import in_own_loop, is_retryable
 from demur.schema import Evaluation, Sample, Threshold
@@ -47,6 +47,11 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         """Return whether the wrapped Runnable judges claim by claim."""
         return bool(getattr(self.judge, "claim_level", False))
 
+    @property
+    def reads_calls(self) -> bool:
+        """Return whether the wrapped Runnable knows the calls of an agent."""
+        return bool(getattr(self.judge, "reads_calls", False))
+
     def invoke(
         self,
         input: Sample | Mapping[str, Any],
@@ -59,7 +64,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
             DemurError: The judge returned neither a decision, a score nor an evaluation.
             Exception: The judge raised it.
         """
-        sample = as_sample(input)
+        sample = readable(self, as_sample(input))
         if _only_async(self.judge):
             return self._read(in_own_loop(partial(self.judge.ainvoke, sample, config, **kwargs)))
         return self._read(self.judge.invoke(sample, config, **kwargs))
@@ -71,7 +76,8 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         **kwargs: Any,
     ) -> Evaluation:
         """Judge a sample as `invoke` does, natively asynchronous."""
-        return self._read(await self.judge.ainvoke(as_sample(input), config, **kwargs))
+        sample = readable(self, as_sample(input))
+        return self._read(await self.judge.ainvoke(sample, config, **kwargs))
 
     def _read(self, said: object) -> Evaluation:
         evaluation = said if isinstance(said, Evaluation) else self._evaluation(said)

@@ -16,6 +16,7 @@ from demur._undetermined import UndeterminedError
 from demur.evaluators.styled import unstyled
 from demur.runtime import Costs, Steps, Stepwise
 from demur.schema import Claim, Evaluation, Sample, Threshold
+from demur.shapes import sample_of, status_of_call
 
 
 @dataclass
@@ -31,7 +32,9 @@ class Learnt:
 class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     """Score answers: the base of all evaluators, a Runnable from a sample to an evaluation.
 
-    The sample may also be given as a mapping with the fields of `Sample`.
+    The sample may also be given as a mapping with the fields of `Sample`, or as the state of an
+    agent that has answered: `{"messages": [...]}`. The agent's last message is then judged by what
+    its tools returned, and what it says that it did is judged by its calls.
     """
 
     _learnt: Learnt = PrivateAttr(default_factory=Learnt)
@@ -62,6 +65,15 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         """
         return False
 
+    @property
+    def reads_calls(self) -> bool:
+        """Return whether the evaluator knows the calls of an agent from other contexts.
+
+        If it does not, the calls are left out of the contexts that it is given, since what an agent
+        wrote into them is no evidence.
+        """
+        return False
+
     @abstractmethod
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         """Judge a sample.
@@ -71,7 +83,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         """
 
     def _work(self, input: Sample | Mapping[str, Any]) -> Steps[Evaluation]:
-        sample = as_sample(input)
+        sample = readable(self, as_sample(input))
         # In plain letters for every evaluator, so that look-alike letters change no score.
         plain = unstyled(sample)
         try:
@@ -195,13 +207,27 @@ def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
     return evaluation.model_copy(update={"claims": tuple(claims)})
 
 
-_EXPECTED = "a Sample, or a mapping such as {'question': ..., 'answer': ..., 'contexts': [...]}"
+def readable(evaluator: object, sample: Sample) -> Sample:
+    """Return the sample, without an agent's calls if the evaluator does not know them."""
+    contexts = sample.contexts
+    sources = tuple(document for document in contexts if status_of_call(document) is None)
+    if len(sources) == len(contexts) or getattr(evaluator, "reads_calls", False):
+        return sample
+    return sample.model_copy(update={"contexts": sources})
+
+
+_EXPECTED = (
+    "a Sample, or a mapping such as {'question': ..., 'answer': ..., 'contexts': [...]} or an "
+    "agent's {'messages': [...]}"
+)
 
 
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:
     """Return the sample itself, or the sample that a mapping describes.
 
     Raises:
-        ValueError: The input is neither.
+        ValueError: The input is neither, or its messages have no answer.
     """
+    if isinstance(input, Mapping) and "messages" in input and "answer" not in input:
+        return sample_of(input["messages"])
     return validated(Sample, input, _EXPECTED)

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from demur._frozen import fields_of
 from demur._undetermined import UndeterminedError
-from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims
+from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims, readable
 from demur.runtime import Call, CallPolicy, Calls, Outcome, Spent, Steps
 from demur.schema import Claim, Evaluation, Sample
 
@@ -113,6 +113,11 @@ class Cascade(Evaluator):
         return all(stage.claim_level for stage in self.stages)
 
     @property
+    def reads_calls(self) -> bool:
+        """Return whether a stage knows the calls of an agent."""
+        return any(stage.reads_calls for stage in self.stages)
+
+    @property
     def fingerprints(self) -> dict[str, str]:
         """Return `min_confidence` and the fingerprints of each stage, by the stage's number.
 
@@ -139,7 +144,9 @@ class Cascade(Evaluator):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
             try:
                 if isinstance(stage, ClaimEvaluator):
-                    begun = extracted or (yield from _of_stage(number, stage, stage._find(sample)))
+                    begun = extracted or (
+                        yield from _of_stage(number, stage, stage._find(readable(stage, sample)))
+                    )
                     if isinstance(begun, ExtractedClaims):
                         extracted = yield from self._settle(number, stage, begun, about)
                         claims = (*extracted.claims, *extracted.unfit)
@@ -147,7 +154,9 @@ class Cascade(Evaluator):
                     else:
                         evaluation = begun
                 else:
-                    evaluation = yield from _of_stage(number, stage, stage._steps(sample))
+                    evaluation = yield from _of_stage(
+                        number, stage, stage._steps(readable(stage, sample))
+                    )
             except UndeterminedError as error:
                 evaluation = self._undetermined(error)
             stages.append({**about, "finding": evaluation.finding})

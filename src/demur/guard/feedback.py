@@ -156,9 +156,10 @@ def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
 
 
 def _claim_in_words(claim: Claim) -> str:
+    reason = f" ({claim.reason})" if claim.reason else ""
     if claim.label is not ClaimLabel.CONTRADICTION:
-        missing = "; ".join(map(str, claim.missing_strings))
-        return f"Not in the sources: {claim.text}" + (f" ({missing})" if missing else "")
+        return f"Not in the sources: {claim.text}{reason}"
     quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
     says = f" They say: {' '.join(quotes)}" if quotes else ""
-    return f"Contradicted by the sources: {claim.text.removesuffix('.')}.{says}"
+    by = "the sources" if claim.action is None else "what was done"
+    return f"Contradicted by {by}: {claim.text.removesuffix('.')}{reason}.{says}"

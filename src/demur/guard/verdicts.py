@@ -14,6 +14,7 @@ from demur.guard.feedback import Feedback
 from demur.guard.trace import Attempt, Verdict
 from demur.runtime import Outcome
 from demur.schema import Evaluation, OnAbstain, Sample
+from demur.shapes import status_of_call
 
 _log = logging.getLogger(__name__)
 
@@ -60,9 +61,8 @@ def warn_of(evaluation: Evaluation, sample: Sample) -> None:
     an answer and no message of a provider.
     """
     reason = evaluation.cause or "the kind of error is unknown, and its message is in the trace"
-    found = (
-        "" if sample.contexts else " The guard found no contexts: contexts= says where they are."
-    )
+    has_sources = any(status_of_call(document) is None for document in sample.contexts)
+    found = "" if has_sources else " The guard found no contexts: contexts= says where they are."
     warn(
         _log,
         f"{evaluation.name}: {reason}",

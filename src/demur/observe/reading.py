@@ -23,6 +23,7 @@ from demur.shapes import (
     last_written,
     sources,
     this_turn,
+    tool_calls,
 )
 
 
@@ -62,7 +63,7 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
     """Read the texts of a run; return None if its model only called tools and has not answered yet.
 
     If the output is the messages of an agent, the answer is the last message that the model wrote
-    in this turn, and the contexts are what the agent's tools returned.
+    in this turn, and the contexts are what the agent's tools returned, and its calls.
     """
     if isinstance(output, Evaluation):
         return _read_evaluation(input, output)
@@ -84,7 +85,8 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
         contexts = find_contexts(input, output, documents, readers.contexts)
         if not contexts and readers.contexts is None:
             contexts = sources(messages)
-        return Said(question, answer, contexts)
+        calls = tool_calls(messages, complete=False)
+        return Said(question, answer, (*contexts, *calls))
     except Exception as error:  # a user's function may raise anything
         return Said(question, error=describe(error))
 

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from demur._credentials import SECRET, without_secrets
 from demur._known_secrets import known_secrets, secrets_in
 from demur._secret_names import is_secret_name
 from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.observe.credentials import SECRET, without_secrets
 from demur.observe.records import Record
 from demur.observe.writing import as_json
 from demur.schema import Evaluation
@@ -39,7 +39,7 @@ def redactor(redact: Redact = None) -> Callable[[Record], Record]:
 
     - values that are known to be secret: those of the entries above, the keys of models that demur
       was given, and variables of the environment (`demur._known_secrets`);
-    - text in a place where credentials stand (`demur.observe.credentials`).
+    - text in a place where credentials stand (`demur._credentials`).
 
     With a `redact`, it then changes all other texts. It also changes tags and keys of mappings,
     unless they look like a name without spaces. A list says which fields stay: ids, times, numbers,
@@ -170,7 +170,9 @@ _EVALUATION = _listed(
     fixed="failure usage",
     # Fingerprints identify models, prompts and options. They are compared character by character.
     name="name label cause fingerprints",
-    claims=_listed(fixed="span label probabilities support", evidence=_listed(fixed="span label")),
+    claims=_listed(
+        fixed="span label probabilities support action", evidence=_listed(fixed="span label")
+    ),
 )
 _ATTEMPT = _listed(
     fixed="origin verdict usage",

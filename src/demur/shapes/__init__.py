@@ -8,12 +8,14 @@ This room promises to the others:
 - Edits are made in a copy.
 """
 
-from demur.shapes.answers import ANSWER_KEYS, Answer, Own, find_answer, stays
+from demur.shapes.answers import ANSWER_KEYS, Answer, find_answer, stays
 from demur.shapes.chunks import Form, added, fits, last_chunks, others_in, read_chunk, streamed_in
 from demur.shapes.data import NoSuchForm
 from demur.shapes.finding import (
+    CALLS,
     CONTEXT_KEYS,
     ContextsReader,
+    Own,
     Reader,
     as_documents,
     distinct,
@@ -35,11 +37,21 @@ from demur.shapes.messages import (
 )
 from demur.shapes.passed_on import alike, as_given
 from demur.shapes.readers import check_reader
+from demur.shapes.tool_calls import (
+    CallStatus,
+    calls_last,
+    is_earlier_call,
+    sample_of,
+    status_of_call,
+    tool_calls,
+)
 
 __all__ = [
     "ANSWER_KEYS",
+    "CALLS",
     "CONTEXT_KEYS",
     "Answer",
+    "CallStatus",
     "ContextsReader",
     "Form",
     "NoSuchForm",
@@ -49,6 +61,7 @@ __all__ = [
     "alike",
     "as_documents",
     "as_given",
+    "calls_last",
     "check_reader",
     "distinct",
     "find_answer",
@@ -56,6 +69,7 @@ __all__ = [
     "find_messages",
     "find_question",
     "fits",
+    "is_earlier_call",
     "is_users",
     "kind_of",
     "last_chunks",
@@ -64,10 +78,13 @@ __all__ = [
     "prompt_messages",
     "read_chunk",
     "said_by_user",
+    "sample_of",
     "sources",
+    "status_of_call",
     "stays",
     "streamed_in",
     "this_turn",
+    "tool_calls",
     "tool_results",
     "under_context_keys",
     "with_found",

@@ -26,6 +26,7 @@ from demur.errors import DemurError
 from demur.shapes.data import NoSuchForm, form_of, in_the_form_of, parsed, without_values
 from demur.shapes.finding import (
     CONTEXT_KEYS,
+    Own,
     Reader,
     find_question,
     kind_of,
@@ -39,12 +40,6 @@ ANSWER_KEYS = ("answer", "output", "result", "response")
 CITATIONS = "citations"
 """The key under which an output, or the mark of a message, holds the citations of the answer."""
 _DEEPEST = 32
-
-
-class Own(str):
-    """Represent a key that a demur integration puts beside an answer; its value always stays."""
-
-    __slots__ = ()
 
 
 class _Put(Protocol):

@@ -26,6 +26,16 @@ QUESTION_KEYS = ("input", "question", "query")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
 
 
+class Own(str):
+    """Represent a key that a demur integration puts beside an answer; its value always stays."""
+
+    __slots__ = ()
+
+
+CALLS = Own("demur:calls")
+"""The key of an output under which an integration puts the calls of an agent, as documents."""
+
+
 def find_question(input: Any, reader: Reader | None = None) -> str | None:
     """Return the question in a chain's input, or None if there is none.
 
@@ -61,9 +71,12 @@ def find_contexts(
     With a `reader`, they come from it alone. A key is looked for in the output, then in the input.
     A function gets the output. If it has two required parameters, it gets the input and the output.
 
+    The calls of an agent (`CALLS`) follow them in any case.
+
     Raises:
         DemurError: `reader` was given, and the value that it finds is not documents.
     """
+    calls: Sequence[Document] = output.get(CALLS, ()) if isinstance(output, Mapping) else ()
     if reader is not None:
         value = _read_contexts(reader, input, output)
         documents = as_documents(value)
@@ -71,8 +84,9 @@ def find_contexts(
             raise DemurError(
                 f"contexts= found {kind_of(value)}, expected documents or strings (a list of them)"
             )
-        return documents
-    return under_context_keys(output) or tuple(captured) or under_context_keys(input)
+        return (*documents, *calls)
+    found = under_context_keys(output) or tuple(captured) or under_context_keys(input)
+    return (*found, *calls)
 
 
 def _read_contexts(reader: ContextsReader, input: Any, output: Any) -> Any:

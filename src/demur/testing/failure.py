@@ -70,8 +70,8 @@ def _evaluation(evaluation: Evaluation, contexts: Sequence[Document]) -> Iterato
     for claim in failing[:_MOST_CLAIMS]:
         label = "no label" if claim.label is None else claim.label.value
         yield f"    {label}: {one_line(claim.text)}"
-        if claim.error is not None:
-            yield f"        {one_line(claim.error)}"
+        if why := claim.error or (claim.action and claim.reason):
+            yield f"        {one_line(why)}"
         yield f"        nearest quote, {_quote(claim, contexts)}"
         if missing := _missing(claim, contexts):
             yield f"        not in the contexts: {', '.join(missing)}"

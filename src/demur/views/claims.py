@@ -12,7 +12,7 @@ from demur.views.description import Quote, ShownClaim, describe_claim
 from demur.views.elements import Element, element, joined, separated
 from demur.views.folds import folded, shortened
 
-_MISSING = "These strings of the claim stand nowhere in what it was held against."
+_REASON = "What a search for exact strings, or the calls of the agent, say against the claim."
 
 
 class Numbered(NamedTuple):
@@ -87,7 +87,7 @@ def tooltip(item: Numbered, view: View) -> str:
     """Return the tooltip of a claim in the answer."""
     shown = view.shown(item.claim)
     lines = [f"{item.number}. {shown.label}: {one_line(shown.text)}"]
-    lines += [one_line(line) for line in (shown.error, shown.missing) if line is not None]
+    lines += [one_line(line) for line in (shown.error, shown.reason) if line is not None]
     lines += [f"{quote.reference}: “{shortened(one_line(quote.text))}”" for quote in shown.quotes]
     return "\n".join(lines)
 
@@ -121,7 +121,7 @@ def _item(numbered_claim: Numbered, view: View) -> Element:
             element("p", shown.text, class_="demur-claim-text", dir="auto"),
             _triplet(claim),
             None if shown.error is None else element("p", shown.error, class_="demur-why"),
-            _missing(shown),
+            _reason(shown),
             *(_quote(quote, number, at, view) for at, quote in enumerate(shown.quotes)),
         ),
         element(
@@ -155,10 +155,10 @@ def _triplet(claim: Claim) -> Element | None:
     return element("p", separated(parts, " → "), class_="demur-triplet")
 
 
-def _missing(shown: ShownClaim) -> Element | None:
-    if shown.missing is None:
+def _reason(shown: ShownClaim) -> Element | None:
+    if shown.reason is None:
         return None
-    return element("p", shown.missing, class_="demur-why", title=_MISSING, dir="auto")
+    return element("p", shown.reason, class_="demur-why", title=_REASON, dir="auto")
 
 
 def _quote(quote: Quote, number: int, at: int, view: View) -> Element:

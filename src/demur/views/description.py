@@ -51,8 +51,8 @@ class ShownClaim:
     """The label's word, with the label's probability if it is known."""
     error: str | None
     """The reason why there is no label."""
-    missing: str | None
-    """A text that names the strings of the claim that stand in no reference."""
+    reason: str | None
+    """What the search for strings, or the calls of an agent, say against the claim."""
     quotes: tuple[Quote, ...]
 
 
@@ -65,8 +65,7 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
             and so on; a reference whose name is empty is not named at all.
     """
     look = claim_look(claim)
-    missing = claim.missing_strings
-    overruled = missing and claim.label is ClaimLabel.NEUTRAL
+    overruled = claim.missing_strings and claim.label is ClaimLabel.NEUTRAL
     share = None
     if claim.label is not None and not overruled:
         share = (claim.probabilities or {}).get(claim.label)
@@ -75,7 +74,7 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
         look=look,
         label=look.word if share is None else f"{look.word} {share:.0%}",
         error=claim.error,
-        missing="; ".join(map(str, missing)) or None,
+        reason=claim.reason,
         quotes=tuple(
             Quote(
                 reference=_name(evidence, names),

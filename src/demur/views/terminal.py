@@ -91,8 +91,8 @@ def _evidence(claim: ShownClaim, longest: int | None = None) -> Iterator[str]:
         yield one_line(claim.error)
     for quote in claim.quotes:
         yield _quoted(quote, longest)
-    if claim.missing is not None:
-        yield one_line(claim.missing)
+    if claim.reason is not None:
+        yield one_line(claim.reason)
 
 
 def _quoted(quote: Quote, longest: int | None) -> str:

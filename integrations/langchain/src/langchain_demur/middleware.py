@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from langchain.agents import middleware
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.language_models import BaseChatModel
@@ -16,8 +17,17 @@ from demur import DemurError
 from demur.evaluators import EvaluatorLike
 from demur.guard import Budget, Cite, Feedback, OnError, OnFail
 from demur.schema import OnAbstain
-from demur.shapes import NoSuchForm, check_reader, find_answer, last_written, sources
+from demur.shapes import (
+    CALLS,
+    NoSuchForm,
+    check_reader,
+    find_answer,
+    last_written,
+    sources,
+    tool_calls,
+)
 from langchain_demur._messages import (
+    MARK,
     calls_tools,
     marked_as,
     only_last_speaks,
@@ -40,6 +50,14 @@ from langchain_demur._run import (
 )
 
 _CONVERSATION = "conversation"
+_TracePolicy: Any = getattr(middleware, "TracePolicy", None)  # since langchain 1.5
+
+
+def _outcome(response: ModelResponse[Any]) -> dict[str, Any]:
+    """Return what the guard says of a response, without the texts that it quotes."""
+    marks = [message.response_metadata.get(MARK, {}) for message in response.result]
+    keys = ("outcome", "reason", "rejected")
+    return {key: mark[key] for mark in marks for key in keys if key in mark}
 
 
 class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
@@ -96,6 +114,11 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         TypeError: A value is not an evaluator, a chat model or a recovery where one is expected; or
             `contexts` is neither a key nor a function.
     """
+
+    trace_policy = _TracePolicy and _TracePolicy(
+        process_inputs=lambda inputs: {}, process_outputs=_outcome
+    )
+    """The policy that keeps passages and answers out of the spans of this middleware's hook."""
 
     def __init__(
         self,
@@ -189,10 +212,12 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         if judged is None:
             step = call.step(without_text(last))
             raise NoAnswerYet([step if one is last else one for one in response.result])
-        documents: Any = sources(call.state["messages"])
+        messages = call.state["messages"]
+        documents: Any = sources(messages)
         if self._contexts is not None:
             documents = read_state(self._contexts, call.state, "contexts")
-        return call.judge(judged, {"documents": documents}, _Judged(response, last, judged))
+        given = {"documents": documents, CALLS: tool_calls(messages, complete=True)}
+        return call.judge(judged, given, _Judged(response, last, judged))
 
 
 @dataclass(frozen=True)

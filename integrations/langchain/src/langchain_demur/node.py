@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from demur.evaluators import EvaluatorLike
 from demur.guard import Budget, Cite, Feedback, OnError, OnFail, refuse_memory
 from demur.schema import OnAbstain
-from demur.shapes import check_reader, sources
+from demur.shapes import CALLS, check_reader, sources, tool_calls
 from langchain_demur._messages import tell
 from langchain_demur._run import (
     Call,
@@ -223,6 +223,9 @@ class _GuardedNode:
         elif not any(key in values for key in _DOCUMENTS):
             # For an agent as the node: what its tools returned.
             documents.setdefault("documents", sources(values.get(MESSAGES, ())))
+        # Nodes can act without calls of tools, so a graph without calls may have done something.
+        said = [*view_of(call.state).get(MESSAGES, ()), *values.get(MESSAGES, ())]
+        documents[CALLS] = tool_calls(said, complete=False)
         return call.judge(update.answer, documents, update)
 
 

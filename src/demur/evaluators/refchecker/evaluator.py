@@ -23,17 +23,18 @@ from demur._once_a_minute import warn
 from demur._resolve import resolve_judge
 from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
-from demur.evaluators.refchecker import checking
+from demur.evaluators.refchecker import checking, deciding
+from demur.evaluators.refchecker.actions import label_by_calls, reports_on_calls, without_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
 from demur.evaluators.refchecker.checking import Checker, Classifier, Group
-from demur.evaluators.refchecker.context import apart, as_asked
+from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.exact_strings import missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.nearness import Chosen, choose
-from demur.evaluators.refchecker.prompts import ADAPTED, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import ADAPTED, DECISION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.styled import unstyled
@@ -45,34 +46,37 @@ from demur.evaluators.thresholds import (
 )
 from demur.local import SMALL, SmallJudge
 from demur.prompting import Prompt
-from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local
+from demur.runtime import CallPolicy, DecisionModel, RunnableCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.shapes import is_users
 from demur.similarity import NLI, load_nli
 
 if TYPE_CHECKING:
+    from langchain_core.decisions import BaseDecisionModel
     from sentence_transformers import CrossEncoder
 
 _log = logging.getLogger(__name__)
 
+_DECISION = "decision"
 _MODES = ("auto", "joint", "per_claim", "logprobs", "adapter")
 # The size of a window, in tokens. A local model reads slowly and loses track of long texts; a
 # cross-encoder takes 512 tokens, the claim included.
 _WINDOW_TOKENS = {
     **{"joint": 3000, "per_claim": 3000, "logprobs": 700, "adapter": 560, "nli": 320},
-    SMALL: 320,
+    **{SMALL: 320, _DECISION: 3000},
 }
 # The number of windows of long references that a claim is checked against. Each further window
 # finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
 # supported. A cross-encoder reads one passage at a time, and cheaply.
-_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "adapter": 1, "nli": 4, SMALL: 4}
+_MAX_WINDOWS = {"nli": 4, SMALL: 4}
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
 # likely label.
 _SUPPORTED_FROM: dict[str, float | None] = {
     **{"logprobs": 0.5, "adapter": 0.5, "nli": None},
-    SMALL: 0.5,
+    **{SMALL: 0.5, _DECISION: 0.5},
 }
+_TOGETHER = ("joint", _DECISION)
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
 
@@ -111,18 +115,19 @@ class RefChecker(ClaimEvaluator):
     Args:
         model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`). Or
             "small": demur's own judge of 53 MB, a cross-encoder that runs in this process without
-            any language model. It judges sentences only.
+            any language model. Or a decision model of LangChain (`BaseDecisionModel`), which
+            answers one question about each claim. These two judge sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
             but labelled by the log-probabilities of the reply's first token, which the endpoint
             must give. "adapter": the local model judges by demur's adapter, one call for each claim
             and window. "auto": "adapter" for the local model ("logprobs" if it has none), else
             "joint". For NLI, give a sentence-transformers `CrossEncoder` or its name ("org/name" or
-            a folder). With "small", leave it out.
+            a folder). With "small" or a decision model, leave it out.
         claims: What a claim is. "sentences": each sentence, item or value of the answer as it
             stands, found without a model. "triplets": subject, predicate and object, written by the
             model; a sentence that it leaves out becomes a claim as it stands. "auto": "sentences"
-            for the local model, else "triplets".
+            for the local model and for judges that write nothing, else "triplets".
         supported_from: The probability of Entailment from which a claim counts as supported, in
             (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
             give probabilities use it. None: 0.5; a cross-encoder for NLI gives its most likely
@@ -157,11 +162,11 @@ class RefChecker(ClaimEvaluator):
             `Threshold` was chosen from other scores, or has no effect: with "major", with "strict"
             and a checker that gives no probabilities, or beside `supported_from`. Or
             `supported_from` was given with a checker that gives no probabilities.
-        TypeError: `model` is not a chat model, or `checker` is not a cross-encoder.
+        TypeError: `model` is no model of these kinds, or `checker` is not a cross-encoder.
         DemurError: The model or the cross-encoder is not available.
     """
 
-    model: str | BaseChatModel | SmallJudge
+    model: Any
     checker: Any = "auto"
     claims: Literal["auto", "sentences", "triplets"] = "auto"
     supported_from: float | None = Field(default=None, gt=0, le=1)
@@ -179,7 +184,7 @@ class RefChecker(ClaimEvaluator):
 
     def __init__(
         self,
-        model: str | BaseChatModel | SmallJudge,
+        model: str | BaseChatModel | SmallJudge | BaseDecisionModel,
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
@@ -225,9 +230,12 @@ class RefChecker(ClaimEvaluator):
         """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._judge = judge = resolve_judge(self.model)
+        if self._only_judges:
+            self._refuse_what_writes()
         if isinstance(judge, SmallJudge):
-            self._refuse_with_small()
             self._mode, self._classifier = SMALL, judge
+        elif isinstance(judge, DecisionModel):
+            self._mode = _DECISION
         elif not isinstance(self.checker, str):
             self._mode, self._classifier = "nli", NLI(self.checker)
         elif self.checker not in _MODES:
@@ -259,8 +267,12 @@ class RefChecker(ClaimEvaluator):
         return "logprobs"
 
     def _auto_form(self) -> Literal["sentences", "triplets"]:
-        small = isinstance(self._judge, SmallJudge) or is_local(self._judge)
-        return "sentences" if small else "triplets"
+        return "sentences" if self._only_judges or is_local(self._chat) else "triplets"
+
+    @property
+    def _only_judges(self) -> bool:
+        """Return whether the judge labels claims and writes nothing."""
+        return isinstance(self._judge, (SmallJudge, DecisionModel))
 
     @property
     def _chat(self) -> BaseChatModel:
@@ -268,16 +280,17 @@ class RefChecker(ClaimEvaluator):
         assert not isinstance(self._judge, SmallJudge)
         return self._judge
 
-    def _refuse_with_small(self) -> None:
-        """Refuse what needs a chat model beside the small judge."""
+    def _refuse_what_writes(self) -> None:
+        """Refuse what needs a chat model beside a judge that writes nothing."""
+        judge = repr(SMALL) if isinstance(self._judge, SmallJudge) else "a decision model"
         if self.claims == "triplets":
             raise ValueError(
-                f"claims={self.claims!r} needs a chat model that writes them, and {SMALL!r} only "
+                f"claims={self.claims!r} needs a chat model that writes them, and {judge} only "
                 "judges: choose claims='sentences', or another model"
             )
         if self.checker != "auto":
             raise ValueError(
-                f"{SMALL!r} checks the claims itself: leave out checker={self.checker!r}, or "
+                f"{judge} checks the claims itself: leave out checker={self.checker!r}, or "
                 "choose another model"
             )
 
@@ -303,6 +316,11 @@ class RefChecker(ClaimEvaluator):
         refuse_foreign(threshold, self, "supported_from" if self._by_support else "threshold")
 
     @property
+    def reads_calls(self) -> bool:
+        """Return True: what an agent says that it did is held against its calls."""
+        return True
+
+    @property
     def fingerprints(self) -> dict[str, str]:
         """Return what the scores depend on beside the sample, as texts by name.
 
@@ -319,14 +337,16 @@ class RefChecker(ClaimEvaluator):
             checker = f"{checker}, the least support"
         elif (least := self._least) is not None:
             checker = f"{checker}, supported from {least}"
-        judge = self._judge
+        judge, prompts = self._judge, prompts_fingerprint(self.prompts)
+        if self._mode == _DECISION:
+            prompts = f"{prompts}, {deciding.QUESTIONS}"
         return {
             "evaluator": type(self).__qualname__,
             "model": SMALL if isinstance(judge, SmallJudge) else model_fingerprint(judge),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
-            "prompts": prompts_fingerprint(self.prompts),
+            "prompts": prompts,
         }
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
@@ -377,12 +397,13 @@ class RefChecker(ClaimEvaluator):
         Raises:
             UndeterminedError: There are no references.
         """
-        others = [document for document in sample.contexts if not is_users(document)]
+        others = without_calls(sample).contexts
+        others = tuple(document for document in others if not is_users(document))
         if _any_text(others, sample.reference):
             return sample
         said = sample.contexts if _any_text(sample.contexts, None) else ()
         if self.retriever is None:
-            if said:
+            if _any_text(without_calls(sample).contexts, None) or reports_on_calls(sample):
                 return sample
             raise UndeterminedError(NO_REFERENCES, cause=_NO_CONTEXTS)
         query = sample.question or sample.answer
@@ -398,6 +419,25 @@ class RefChecker(ClaimEvaluator):
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         shown = as_asked(claims, sample)
+
+        def judge(seen: Sample, chosen: Sequence[int]) -> Steps[LabelledClaims]:
+            return self._judged(seen, [claims[at] for at in chosen], apart(shown, chosen))
+
+        return label_by_calls(claims, sample, judge)
+
+    def _judged(
+        self, sample: Sample, claims: Sequence[Claim], shown: Sequence[AskedClaim]
+    ) -> Steps[LabelledClaims]:
+        """Label claims by all references of a sample.
+
+        Args:
+            sample: The sample.
+            claims: The claims.
+            shown: The claims as a judge is asked about them.
+        """
+        if not _any_text(sample.contexts, sample.reference):
+            unread = tuple(claim.model_copy(update={"error": NO_REFERENCES}) for claim in claims)
+            return LabelledClaims(unread, (0.0,) * len(unread))
         different = list(dict.fromkeys(shown))
         known = recall(self, sample, [claim.alone for claim in different])
         new = [at for at, claim in enumerate(different) if claim.alone not in known]
@@ -409,7 +449,7 @@ class RefChecker(ClaimEvaluator):
             self._window_size,
             self._most_windows,
             lone=self._classifier is not None,
-            together=self._mode == "joint",
+            together=self._mode in _TOGETHER,
         )
         windows = [one.windows for one in chosen]
         if self._mode == SMALL:
@@ -467,8 +507,9 @@ class RefChecker(ClaimEvaluator):
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
         if groups and self._classifier is None:
-            together = self._mode == "joint"
-            calls, tokens = checking.estimate(self._prompt, groups, question, together)
+            together = self._mode in _TOGETHER
+            of_claim = deciding.OF_CLAIM if self._mode == _DECISION else 0
+            calls, tokens = checking.estimate(self._prompt, groups, question, together, of_claim)
         return {"calls": calls, "tokens": tokens}
 
     @property
@@ -477,12 +518,13 @@ class RefChecker(ClaimEvaluator):
 
     @property
     def _most_windows(self) -> int:
-        return self.max_windows or _MAX_WINDOWS[self._mode]
+        return self.max_windows or _MAX_WINDOWS.get(self._mode, 1)
 
     @property
     def _prompt(self) -> Prompt:
         """Return the prompt that asks the chat model for labels."""
-        prompt: Prompt = ADAPTED if self._mode == "adapter" else getattr(self.prompts, self._mode)
+        own = {"adapter": ADAPTED, _DECISION: DECISION}
+        prompt: Prompt = own.get(self._mode) or getattr(self.prompts, self._mode)
         return prompt
 
     @property
@@ -501,6 +543,10 @@ class RefChecker(ClaimEvaluator):
         own = checking.in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
         if self._classifier is not None:
             return own(checking.classified(self._classifier, self._least))
+        if isinstance(self._judge, DecisionModel):
+            bound = self._by_support and isinstance(self.threshold, Threshold)
+            by_label = self.supported_from is None and not bound
+            return deciding.decided(self._judge, self._least, by_label)
         chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
             return checking.joint(chat, prompt)

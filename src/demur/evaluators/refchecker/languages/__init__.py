@@ -30,6 +30,7 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "answer": ("affirmation", "prefix", "announcement", "pointer"),
     "question": ("asks", "states", "linked", "goes_on"),
     "contrast": ("always", "here", "joining"),
+    "actions": ("did", "did_not", "undone", "again", "every"),
     "words": ("verbs", "pronouns", "function", "numbers", "denial", "referring"),
 }
 """The groups of a file, each with its lists."""

@@ -1,0 +1,320 @@
+"""Hold what an agent says that it did against the calls that it made.
+
+The calls are among the contexts (`demur.shapes.tool_calls`), and they are all that was done. What a
+claim may be judged by depends on what it says:
+
+- A claim that the assistant did something is judged by the calls that were done. A failed call does
+  not support it.
+- A claim that something failed, or was not done, is judged by all calls.
+- Any other claim is judged by results, and not by what the assistant wrote into the arguments of a
+  search or a report. Else a model could support its own guess by asking for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from demur.evaluators.base import LabelledClaims
+from demur.evaluators.refchecker.assertion import content_words, denies
+from demur.evaluators.refchecker.languages import likely, plain
+from demur.evaluators.refchecker.units import units
+from demur.runtime import Steps, side_by_side
+from demur.schema import ActionOutcome, Claim, ClaimLabel, Evidence, Sample, Span
+from demur.shapes import CallStatus, is_earlier_call, status_of_call
+
+# Words of the names of tools that only read.
+_READS = frozenset(
+    [
+        *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
+        *("google", "grep", "inspect", "list", "look", "lookup", "ls", "query", "read"),
+        *("retrieve", "scrape", "search", "select", "show", "view", "web", "wiki"),
+    ]
+)
+# A call with longer arguments may hold a whole report.
+_MOST_OF_ARGUMENTS = 200
+_MOST_QUOTED = 300
+_BEGINNING = 6  # Words with the same first letters count as the same word.
+_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CLAUSES = re.compile(r"[,;:.!\u2013\u2014\u3002\uff0c\u3001]")
+
+_OUTCOMES: Mapping[CallStatus, ActionOutcome] = {
+    "done": ActionOutcome.OTHERWISE,
+    "failed": ActionOutcome.FAILED,
+    "pending": ActionOutcome.PENDING,
+    "none": ActionOutcome.NEVER,
+}
+"""What came of an action that a call refutes."""
+
+Judge = Callable[[Sample, Sequence[int]], Steps[LabelledClaims]]
+"""A function from a sample, and the indices of claims, to these claims with labels."""
+
+
+def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Steps[LabelledClaims]:
+    """Label claims, each by those contexts that it may be judged by.
+
+    Args:
+        claims: The claims.
+        sample: The sample, with the calls of an agent among its contexts or without.
+        judge: A function that labels the claims with the given indices by a sample's references.
+    """
+    calls = _calls_in(sample)
+    if not calls:
+        return (yield from judge(sample, range(len(claims))))
+    labelled: dict[int, Claim] = {}
+    views: dict[tuple[int, ...], list[int]] = {}
+    for at, claim in enumerate(claims):
+        report = _Report(claim, sample)
+        if (decided := _without_judge(claim, report, calls)) is not None:
+            labelled[at] = decided
+        else:
+            hidden = tuple(call.at for call in calls if not report.may_rest_on(call))
+            views.setdefault(hidden, []).append(at)
+    parts = yield from side_by_side(
+        [judge(_hiding(sample, hidden), of_view) for hidden, of_view in views.items()]
+    )
+    confidence = dict.fromkeys(labelled, 1.0)
+    for of_view, part in zip(views.values(), parts, strict=True):
+        for at, claim, sure in zip(of_view, part.claims, part.confidence, strict=True):
+            labelled[at] = _settled(claim, _Report(claim, sample), calls)
+            confidence[at] = sure if labelled[at].label is claim.label else 1.0
+    numbers = range(len(claims))
+    return LabelledClaims(
+        tuple(labelled[at] for at in numbers),
+        tuple(confidence[at] for at in numbers),
+        _together([part.details for part in parts]),
+    )
+
+
+def without_calls(sample: Sample) -> Sample:
+    """Return the sample with an empty text in place of each call, so that indices stay."""
+    return _hiding(sample, [call.at for call in _calls_in(sample)])
+
+
+def reports_on_calls(sample: Sample) -> bool:
+    """Return whether a sample has calls, and its answer says what the assistant did."""
+    return bool(_calls_in(sample)) and any(_reports(unit.said) for unit in units(sample.answer))
+
+
+# --- Calls ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Hold a call of a tool, as a document of the contexts describes it."""
+
+    at: int
+    """The index of the document in the contexts."""
+    text: str
+    status: CallStatus
+    tool: str
+    earlier: bool
+    """Whether the call stands before the user's last message."""
+
+    @property
+    def unfinished(self) -> bool:
+        return self.status in ("failed", "pending")
+
+    @property
+    def arguments(self) -> str:
+        """Return the name of the tool and the arguments."""
+        return self.text[: self.text.find("). It ")]
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether the tool changes nothing, by its name."""
+        return not _READS.isdisjoint(word.lower() for word in _NAME_PARTS.findall(self.tool))
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """Return the beginnings of the words of the call's name and arguments."""
+        return _stems(f"{' '.join(_NAME_PARTS.findall(self.arguments))} {self.arguments}")
+
+
+def _calls_in(sample: Sample) -> list[_Call]:
+    return [
+        _Call(
+            at,
+            document.page_content,
+            status,
+            str(document.metadata.get("tool") or ""),
+            is_earlier_call(document),
+        )
+        for at, document in enumerate(sample.contexts)
+        if (status := status_of_call(document)) is not None
+    ]
+
+
+def _hiding(sample: Sample, hidden: Sequence[int]) -> Sample:
+    contexts = [
+        document.model_copy(update={"page_content": ""}) if at in hidden else document
+        for at, document in enumerate(sample.contexts)
+    ]
+    return sample.model_copy(update={"contexts": tuple(contexts)})
+
+
+# --- What a claim says ---------------------------------------------------------------------------
+
+
+class _Report:
+    """Hold what a claim says of actions."""
+
+    def __init__(self, claim: Claim, sample: Sample) -> None:
+        words = claim.text
+        if claim.span is not None and not claim.triplet:  # without a question in front of it
+            words = sample.answer[claim.span.start : claim.span.end]
+        self.words = words
+        self.did = _says(words, "actions.did")
+        self.own = _reports(words)
+        self.undone = denies(words) or _says(words, "actions.undone")
+        self.again = _says(words, "actions.again")
+
+    def may_rest_on(self, call: _Call) -> bool:
+        """Return whether a call may support the claim."""
+        if (call.unfinished and not self.undone) or (call.earlier and self.again):
+            return False
+        if self.own:
+            return True
+        is_short = len(call.arguments) <= _MOST_OF_ARGUMENTS
+        return call.status != "none" and is_short and not call.only_reads
+
+    @property
+    def denies_all(self) -> bool:
+        """Return whether each clause says that the assistant did not do something."""
+        clauses = (one for one in _CLAUSES.split(self.words) if any(map(str.isalnum, one)))
+        return all(
+            _says(clause, "actions.did_not") and not _says(clause, "contrast.always")
+            for clause in clauses
+        )
+
+
+def _reports(words: str) -> bool:
+    return _says(words, "actions.did") or _says(words, "actions.did_not")
+
+
+@lru_cache(maxsize=4096)
+def _says(words: str, name: str) -> bool:
+    """Return whether a text has a pattern of a list, in its language."""
+    said = plain(words)
+    return any(
+        language.pattern(name, whole_words=True).search(language.rewritten(said))
+        for language in likely(said)
+    )
+
+
+# --- Decisions -----------------------------------------------------------------------------------
+
+
+def _without_judge(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim | None:
+    """Return a claim that needs no judge, with its label, or None.
+
+    Such a claim says what the assistant did, or did not do, where no call was done. If no call was
+    made at all, "I have not sent anything" holds, and "I tried to send it" does not. If calls are
+    unfinished, only a claim that something was done is decided here.
+    """
+    if any(call.status == "done" and not (call.earlier and report.again) for call in calls):
+        return None
+    nothing = all(call.status == "none" for call in calls)
+    if report.did and (nothing or not report.undone):
+        refuted = {"label": ClaimLabel.NEUTRAL, "support": 0.0}
+        return _settled(claim.model_copy(update=refuted), report, calls)
+    if nothing and report.denies_all:
+        label = ClaimLabel.ENTAILMENT
+        holds = {"label": label, "support": 1.0, "evidence": (_quote(calls[0], label),)}
+        return claim.model_copy(update=holds)
+    return None
+
+
+def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
+    """Return a claim that was judged, with what came of the action that it reports.
+
+    A claim that something was done is contradicted, whatever the judge says, if the call that is
+    most like it is unfinished. So is a claim about all of several things, if a call for one of them
+    is. A claim about an own action that no call supports is contradicted, since the calls are all
+    that was done.
+    """
+    if claim.label is None:
+        return claim
+    alike = _alike(claim, calls)
+    done = next((call for call in alike if call.status == "done"), None)
+    unfinished = None if report.undone else next((c for c in alike if c.unfinished), None)
+    if unfinished and done and alike[done] >= alike[unfinished]:
+        unfinished = None
+    if claim.label is ClaimLabel.ENTAILMENT:
+        if report.undone:
+            return claim
+        if against := unfinished or _one_of_all(report, alike):
+            return _refuted(claim, against, support=0.0, probabilities=None)
+        return claim.model_copy(update={"action": ActionOutcome.DONE if report.own else None})
+    against = unfinished
+    if report.own and against is None:
+        against = done or next((call for call in calls if call.status == "none"), None)
+    if against is not None:
+        return _refuted(claim, against)
+    if not report.own:
+        return claim
+    never = {"action": ActionOutcome.NEVER, "label": ClaimLabel.CONTRADICTION, "evidence": ()}
+    return claim.model_copy(update=never)
+
+
+def _one_of_all(report: _Report, alike: Mapping[_Call, int]) -> _Call | None:
+    """Return an unfinished call that belongs to what a claim says of all, or None.
+
+    The call shares two words with the claim, or has the same tool as a call that was done. It was
+    not made again with success.
+    """
+    if not _says(report.words, "actions.every"):
+        return None
+    done = [call for call in alike if call.status == "done"]
+    succeeded, tools = {call.arguments for call in done}, {call.tool for call in done[:1]}
+    for call, shared in alike.items():
+        belongs = shared > 1 or call.tool in tools
+        if call.unfinished and belongs and call.arguments not in succeeded:
+            return call
+    return None
+
+
+def _refuted(claim: Claim, call: _Call, **changes: Any) -> Claim:
+    label = ClaimLabel.CONTRADICTION
+    evidence = (_quote(call, label),)
+    refuted = {"label": label, "evidence": evidence, "action": _OUTCOMES[call.status]}
+    return claim.model_copy(update={**changes, **refuted})
+
+
+def _quote(call: _Call, label: ClaimLabel) -> Evidence:
+    """Return the beginning of a call as evidence."""
+    end = min(len(call.text), _MOST_QUOTED)
+    span = Span(start=0, end=end)
+    return Evidence(context=call.at, span=span, text=call.text[:end], label=label)
+
+
+def _alike(claim: Claim, calls: Sequence[_Call]) -> dict[_Call, int]:
+    """Return the calls that share words with a claim, and how many; the most alike come first.
+
+    Of calls that share equally many, the latest comes first.
+    """
+    wanted = _stems(claim.text)
+    shared = {call: len(wanted & call.stems) for call in reversed(calls)}
+    ranked = sorted((call for call in shared if shared[call]), key=lambda call: -shared[call])
+    return {call: shared[call] for call in ranked}
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:_BEGINNING] for word in content_words(text))
+
+
+def _together(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the details of several parts as one, as if all claims had been one part."""
+    merged: dict[str, Any] = {}
+    for name, value in (pair for part in parts for pair in part.items()):
+        before = merged.get(name)
+        if before is None or isinstance(value, str):
+            merged[name] = value
+        elif isinstance(value, Mapping):
+            merged[name] = {key: before[key] + value[key] for key in value}
+        else:
+            merged[name] = before + value if name in ("windows", "known") else max(before, value)
+    return merged
