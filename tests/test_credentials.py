@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur.observe.credentials import SECRET, without_secrets
+from demur._credentials import SECRET, without_secrets
 
 _LETTERS = string.ascii_letters + string.digits
 PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B=\n-----END {0}PRIVATE KEY-----"

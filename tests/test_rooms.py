@@ -62,7 +62,6 @@ def test_a_room_is_entered_by_its_face(place: Path) -> None:
 TESTED_ALONE = ("demur.evaluators",)
 """The rooms whose parsers and formulas are tested on their own."""
 SEAMS = {
-    "demur.observe.credentials",  # Views must not mark what redaction leaves of a secret.
     "demur.observe.fallback",  # A test checks the mode of its file.
     "demur.observe.redaction",
     "demur.prompting.prompts",  # A test builds its cached prompts again with other delimiters.

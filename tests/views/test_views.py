@@ -9,7 +9,7 @@ import pytest
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
 from demur.guard import Attempt, Guarded, Trace
-from demur.observe.credentials import SECRET
+from demur._credentials import SECRET
 from demur.observe.redaction import redactor
 from demur.views import attempt_html, evaluation_html, record_html, trace_html
 from support.html import Page
