@@ -39,6 +39,7 @@ from demur.shapes.passed_on import alike, as_given
 from demur.shapes.readers import check_reader
 from demur.shapes.tool_calls import (
     CallStatus,
+    arguments_of_call,
     calls_last,
     is_earlier_call,
     sample_of,
@@ -59,6 +60,7 @@ __all__ = [
     "Reader",
     "added",
     "alike",
+    "arguments_of_call",
     "as_documents",
     "as_given",
     "calls_last",

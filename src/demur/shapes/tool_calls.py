@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, Literal, get_args
 
 from langchain_core.documents import Document
@@ -14,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from demur._credentials import SECRET, without_secrets
 from demur._known_secrets import known_secrets
 from demur._secret_names import is_secret_name
+from demur._text import replace_surrogates
 from demur.schema import Sample
 from demur.shapes.finding import as_messages
 from demur.shapes.messages import last_written, sources, this_turn
@@ -22,22 +24,32 @@ CallStatus = Literal["done", "failed", "pending", "none"]
 """What came of a call: it returned, it failed, it has not finished. "none" stands for a trace
 without any call."""
 
-_STATUS, _EARLIER = "tool_call", "earlier"
+_STATUS, _EARLIER, _ARGUMENTS = "tool_call", "earlier", "arguments"
 # A result of more characters stands in a document of its own, and is cut here.
 _MOST_OF_RESULT = 400
+_CALLED = "The assistant called "
 _NO_CALLS = "The assistant called no tool. It did nothing."
 _SAID = {
     "done": "It succeeded",
     "failed": "It failed",
     "pending": "It is not finished",
 }
-_BAD = re.compile("error|fail(?:ed|ure)|rejected|denied|declined|refused|forbidden|unauthorized")
-_WAITING = re.compile("queued|pending|awaiting|waiting|in_?progress|processing")
+_BAD = re.compile(
+    "(?:error(?:s|ed)?|fail(?:ed|ure)?|rejected|denied|declined|refused|forbidden|unauthorized"
+    "|unsuccessful|time[d_ -]*out|not[_ -]?(?:found|sent|allowed))(?!-free|[a-z])"
+)
+_WAITING = re.compile("queued|pending|awaiting|waiting|in[_ -]?progress|processing|requires[_ -]")
 _STATES = ("status", "state", "result")
-_CODES = ("status", "statuscode", "code")
+_CODES = ("status", "statuscode")
+_NO = ("false", "0", "no")
+_NONE = ("", "none", "null", *_NO)
+_HTTP = "|".join(f"{one.value} {one.phrase}" for one in HTTPStatus if one.value >= 400)
+_NOTHING_WRONG = r"(?!\s*(?i:none|null|0)\s*(?:[,;\n]|\Z))"
 _FAILED_TEXT = re.compile(
-    r"\s*(?:\w*(?:Error|Exception)\b\s*[:(]|(?:error|failed|failure)\b\s*[:!]|Traceback \("
-    r"|HTTP/[\d.]+ [45]\d\d\b|[45]\d\d [A-Z])",
+    rf"\s*(?:[\w.]*(?:Error|Exception)(?:\(|\s*:{_NOTHING_WRONG})|Traceback \("
+    r"|\{'(?:(?:ok|success)': False|error': (?!None|False|''|\[\])|status': '(?:error|fail))"
+    rf"|(?i:(?:error|failed|failure)\s*[:!]{_NOTHING_WRONG}|error (?:executing|[45]\d\d)\b"
+    rf"|(?:failed|unable) to\b|could(?: not|n't)\b|HTTP(?:/[\d.]+)? [45]\d\d\b|(?:{_HTTP})\b))"
 )
 
 
@@ -52,18 +64,25 @@ class _ToolCall:
     status: CallStatus = "pending"
     result: str = ""
 
-    @property
-    def text(self) -> str:
-        """Return the call in words, without the values that are secret."""
+    def document(self, earlier: bool, known: Collection[str]) -> Document:
+        """Return the call in words, without the values that are secret.
+
+        Args:
+            earlier: Whether the call stands before the user's last message.
+            known: Values that are secret wherever they stand.
+        """
         given = self.args if isinstance(self.args, Mapping) else {"": self.args}
         args = ", ".join(
-            f"{name}={_value(name, value)}".lstrip("=") for name, value in given.items()
+            f"{name}={_value(name, value, known)}".lstrip("=") for name, value in given.items()
         )
-        result = self.result.strip()
+        called = replace_surrogates(f"{_CALLED}{self.name}({args})")
+        result = without_secrets(replace_surrogates(self.result.strip()), known)
         if self.status == "done" and len(result) > _MOST_OF_RESULT:
             result = f"{result[:_MOST_OF_RESULT]} ..."
         said = f"{_SAID[self.status]}: {result}" if result else f"{_SAID[self.status]}."
-        return without_secrets(f"The assistant called {self.name}({args}). {said}", known_secrets())
+        about = {"tool": self.name, "tool_call_id": self.id, "turn": self.turn}
+        told = {_STATUS: self.status, _EARLIER: earlier, _ARGUMENTS: len(called)}
+        return Document(f"{called}. {said}", metadata=about | told)
 
 
 def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Document, ...]:
@@ -81,23 +100,13 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
         complete: Whether the assistant can do nothing but by calls in these messages. Then a
             conversation without calls has one document, which says that nothing was done.
     """
-    called = [*_called(messages)]
-    turns = sum(isinstance(message, HumanMessage) for message in messages)
+    once = [*{one.id or id(one): one for one in messages}.values()]
+    called = _called(once)
+    turns = sum(isinstance(message, HumanMessage) for message in once)
     if not called and complete:
         return (Document(_NO_CALLS, metadata={_STATUS: "none", _EARLIER: False}),)
-    return tuple(
-        Document(
-            call.text,
-            metadata={
-                "tool": call.name,
-                "tool_call_id": call.id,
-                "turn": call.turn,
-                _STATUS: call.status,
-                _EARLIER: call.turn < turns,
-            },
-        )
-        for call in called
-    )
+    known = known_secrets()
+    return tuple(call.document(call.turn < turns, known) for call in called)
 
 
 def sample_of(messages: Sequence[Any]) -> Sample:
@@ -141,82 +150,109 @@ def calls_last(documents: Iterable[Document]) -> tuple[Document, ...]:
     return tuple(sorted(documents, key=lambda document: status_of_call(document) is not None))
 
 
+def arguments_of_call(document: Document) -> str:
+    """Return the part of a document of `tool_calls` that has the tool's name and the arguments."""
+    end = document.metadata.get(_ARGUMENTS)
+    return document.page_content[len(_CALLED) : end if isinstance(end, int) else None]
+
+
 def is_earlier_call(document: Document) -> bool:
     """Return whether a document of `tool_calls` stands before the user's last message."""
     return bool(document.metadata.get(_EARLIER))
 
 
-def _called(messages: Sequence[BaseMessage]) -> Iterator[_ToolCall]:
-    results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
+    """Return the calls; a result belongs to the last call before it that has its id."""
+    called: list[_ToolCall] = []
+    last: dict[str | None, int] = {}
     turn = 0
-    for message in {one.id or id(one): one for one in messages}.values():
+    for message in messages:
         turn += isinstance(message, HumanMessage)
+        if isinstance(message, ToolMessage) and message.tool_call_id in last:
+            at, text = last[message.tool_call_id], str(message.text)
+            status = "failed" if message.status == "error" else _status(text)
+            called[at] = replace(called[at], status=status, result=text)
         if not isinstance(message, AIMessage):
             continue
         for call in message.tool_calls:
-            result = results.get(call["id"] or "")
-            yield _ToolCall(call["name"], call["args"], call["id"], turn, *_came(result))
+            last[call["id"]] = len(called)
+            called.append(_ToolCall(call["name"], call["args"], call["id"], turn))
         for wrong in message.invalid_tool_calls:
             why = wrong["error"] or "the arguments cannot be read"
-            name = wrong["name"] or "a tool"
-            yield _ToolCall(name, wrong["args"], wrong["id"], turn, "failed", why)
+            name, args = wrong["name"] or "a tool", wrong["args"] or ""
+            called.append(_ToolCall(name, args, wrong["id"], turn, "failed", why))
         if not isinstance(message.content, str):
-            yield from _of_server(message, turn)
+            called += _of_server(message, turn)
+    return called
 
 
 def _of_server(message: AIMessage, turn: int) -> Iterator[_ToolCall]:
     """Yield the calls that the provider made itself, such as a search on its server."""
     blocks: Sequence[Any] = message.content_blocks
-    results = {one["tool_call_id"]: one for one in blocks if one["type"] == "server_tool_result"}
+    results = {
+        one.get("tool_call_id"): one for one in blocks if one["type"] == "server_tool_result"
+    }
     for call in blocks:
         if call["type"] != "server_tool_call":
             continue
-        result = results.get(call["id"])
-        came: tuple[CallStatus, str] = ("pending", "")
+        result = results.get(call.get("id"))
+        status: CallStatus = "pending"
+        text = ""
         if result is not None:
-            text = _as_text(result.get("output") or "")
-            came = ("failed" if result.get("status") == "error" else _status(text), text)
-        yield _ToolCall(call["name"], call["args"], call["id"], turn, *came)
-
-
-def _came(message: ToolMessage | None) -> tuple[CallStatus, str]:
-    if message is None:
-        return "pending", ""
-    text = str(message.text)
-    return ("failed" if message.status == "error" else _status(text)), text
+            error = (result.get("extras") or {}).get("error")
+            text = _as_text(result.get("output") or error or "")
+            status = "failed" if result.get("status") == "error" else _status(text)
+        name = (call.get("extras") or {}).get("tool_name") or call["name"]
+        yield _ToolCall(name, call.get("args"), call.get("id"), turn, status, text)
 
 
 def _status(text: str) -> CallStatus:
     """Return what a result says of its call."""
     try:
         said = json.loads(text)
-    except ValueError:
-        return "failed" if _FAILED_TEXT.match(text) else "done"
+    except (ValueError, RecursionError):
+        said = text
+    if isinstance(said, list) and len({*map(_of_value, said)}) == 1:
+        return _of_value(said[0])
+    return _of_value(said)
+
+
+def _of_value(said: object) -> CallStatus:
+    if isinstance(said, str) and _FAILED_TEXT.match(said):
+        return "failed"
     if not isinstance(said, Mapping):
         return "done"
-    plain = {str(name).lower(): value for name, value in said.items()}
+    plain = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
     states = [str(plain[name]).lower() for name in _STATES if isinstance(plain.get(name), str)]
-    codes = [plain[name] for name in _CODES if type(plain.get(name)) is int]
+    codes = [plain.get(name) for name in _CODES]
+    if "message" in plain:  # else it may be a code of something else, such as an area
+        codes.append(plain.get("code"))
     failed = (
-        plain.get("error")
-        or plain.get("errors")
-        or any(plain.get(name) is False for name in ("ok", "success"))
-        or any(400 <= code < 600 for code in codes)
-        or any(map(_BAD.match, states))
+        any(_in_words(plain.get(name)) not in _NONE for name in ("error", "errors"))
+        or any(_in_words(plain.get(name)) in _NO for name in ("ok", "success"))
+        or plain.get("iserror") is True
+        or any(re.fullmatch(r"[45]\d\d", str(code)) for code in codes)
+        or any(_BAD.match(state) or _FAILED_TEXT.match(state) for state in states)
     )
     if failed:
         return "failed"
     return "pending" if any(map(_WAITING.match, states)) else "done"
 
 
-def _value(name: str, value: Any) -> str:
+def _in_words(value: object) -> str:
+    empty = value is None or value == [] or value == {}
+    return "" if empty else str(value).strip().lower()
+
+
+def _value(name: object, value: Any, known: Collection[str]) -> str:
     if is_secret_name(str(name)):
         return SECRET
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_value(key, one)}' for key, one in value.items())}}}"
+        each = (f"{key}: {_value(key, one, known)}" for key, one in value.items())
+        return f"{{{', '.join(each)}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(name, one) for one in value)}]"
-    return _as_text(value)
+        return f"[{', '.join(_value(name, one, known) for one in value)}]"
+    return without_secrets(_as_text(value), known)
 
 
 def _as_text(value: Any) -> str:

@@ -8,9 +8,13 @@ from typing import Any
 
 from langchain.agents import middleware
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.structured_output import StructuredOutputError
+from langchain.agents.structured_output import (
+    AutoStrategy,
+    StructuredOutputError,
+    ToolStrategy,
+)
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from pydantic_core import from_json, to_json
 
 from demur import DemurError
@@ -65,7 +69,8 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
 
     An answer is a message of the model that calls no tools. It is judged against what tools
     returned since the user's last message. If they returned nothing since then, it is judged
-    against what tools returned in the whole conversation.
+    against what tools returned in the whole conversation. What the agent says that it did is judged
+    by its calls of tools, which are all that was done.
 
     If an answer fails, the model answers again and is told the problems. If no answer passes, a
     refusal takes its place under the same message id. The agent's state has neither the rejected
@@ -185,16 +190,18 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             response = call.run(given["messages"])
         except StructuredOutputError as error:
             raise DemurError(_unreadable(error)) from None
-        return self._judgeable(call, response)
+        return self._judgeable(call, response, given[_CONVERSATION])
 
     async def _aanswer(self, given: dict[str, Any], call: Call) -> dict[str, Any]:
         try:
             response = await call.run(given["messages"])
         except StructuredOutputError as error:
             raise DemurError(_unreadable(error)) from None
-        return self._judgeable(call, response)
+        return self._judgeable(call, response, given[_CONVERSATION])
 
-    def _judgeable(self, call: Call, response: ModelResponse[Any]) -> dict[str, Any]:
+    def _judgeable(
+        self, call: Call, response: ModelResponse[Any], conversation: Sequence[BaseMessage]
+    ) -> dict[str, Any]:
         """Return what the guard reads of a model's response.
 
         Raises:
@@ -212,11 +219,10 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         if judged is None:
             step = call.step(without_text(last))
             raise NoAnswerYet([step if one is last else one for one in response.result])
-        messages = call.state["messages"]
-        documents: Any = sources(messages)
+        documents: Any = sources(conversation)
         if self._contexts is not None:
             documents = read_state(self._contexts, call.state, "contexts")
-        given = {"documents": documents, CALLS: tool_calls(messages, complete=True)}
+        given = {"documents": documents, CALLS: tool_calls(conversation, complete=True)}
         return call.judge(judged, given, _Judged(response, last, judged))
 
 
@@ -270,7 +276,7 @@ def _start(
 ) -> tuple[Call, dict[str, Any]]:
     """Return a guarded call of the model, and the guard's input."""
     # Not `request.messages`, which other middleware may have changed.
-    conversation = request.state["messages"]
+    conversation = _without_forms(request.state["messages"], request.response_format)
     call = Call(
         run=lambda messages: handler(request.override(messages=messages)),
         state=request.state,
@@ -281,6 +287,21 @@ def _start(
         "messages": request.messages,
         _CONVERSATION: conversation,
     }
+
+
+def _without_forms(messages: Sequence[AnyMessage], form: Any) -> list[AnyMessage]:
+    """Return the messages without calls for structured responses: what they say is no source."""
+    if isinstance(form, AutoStrategy):
+        form = ToolStrategy(form.schema)
+    names = {spec.name for spec in form.schema_specs} if isinstance(form, ToolStrategy) else set()
+    kept: list[AnyMessage] = []
+    for one in messages:
+        if names and isinstance(one, AIMessage):
+            calls = [call for call in one.tool_calls if call["name"] not in names]
+            kept.append(one.model_copy(update={"tool_calls": calls}))
+        elif not (isinstance(one, ToolMessage) and one.name in names):
+            kept.append(one)
+    return kept
 
 
 def _on_messages(

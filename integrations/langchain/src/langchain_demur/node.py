@@ -65,6 +65,8 @@ def guarded_node(
     - documents in the state, under `context`, `contexts`, `source_documents` or `documents`
     - what tools returned
 
+    What it says that was done is judged by the calls of tools, too.
+
     A message that calls tools goes through without the text beside its calls.
 
     What runs inside the node is not streamed, and graphs inside it keep no checkpoint. What the
@@ -224,7 +226,9 @@ class _GuardedNode:
             # For an agent as the node: what its tools returned.
             documents.setdefault("documents", sources(values.get(MESSAGES, ())))
         # Nodes can act without calls of tools, so a graph without calls may have done something.
-        said = [*view_of(call.state).get(MESSAGES, ()), *values.get(MESSAGES, ())]
+        updates = [one.values for one in call.judged]  # What rejected attempts did stays done.
+        parts = [view_of(call.state), *updates, values]
+        said = [message for part in parts for message in part.get(MESSAGES, ())]
         documents[CALLS] = tool_calls(said, complete=False)
         return call.judge(update.answer, documents, update)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from demur_research.bench import NotRun, Table
 from demur_research.tables import (
+    actions,
     answers,
     claims,
     confidence,
@@ -40,6 +41,7 @@ TABLES: Mapping[str, Table] = {
         exact.TABLES,
         statements.TABLES,
         languages.TABLES,
+        actions.TABLES,
         quotes.TABLES,
     )
     for table in tables

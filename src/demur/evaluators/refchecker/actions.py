@@ -6,8 +6,9 @@ claim may be judged by depends on what it says:
 - A claim that the assistant did something is judged by the calls that were done. A failed call does
   not support it.
 - A claim that something failed, or was not done, is judged by all calls.
-- Any other claim is judged by results, and not by what the assistant wrote into the arguments of a
-  search or a report. Else a model could support its own guess by asking for it.
+- Any other claim is judged by results. If these do not support it, it is judged by short calls that
+  changed something, too. It is never judged by what the assistant wrote into the arguments of a
+  search or a report, for else a model could support its own guess by asking for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from demur.evaluators.base import LabelledClaims
@@ -24,7 +25,7 @@ from demur.evaluators.refchecker.languages import likely, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side
 from demur.schema import ActionOutcome, Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import CallStatus, is_earlier_call, status_of_call
+from demur.shapes import CallStatus, arguments_of_call, is_earlier_call, is_users, status_of_call
 
 # Words of the names of tools that only read.
 _READS = frozenset(
@@ -32,6 +33,13 @@ _READS = frozenset(
         *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
         *("google", "grep", "inspect", "list", "look", "lookup", "ls", "query", "read"),
         *("retrieve", "scrape", "search", "select", "show", "view", "web", "wiki"),
+    ]
+)
+# A tool with one of these words in its name does not only read.
+_CHANGES = frozenset(
+    [
+        *("add", "book", "cancel", "create", "delete", "edit", "insert", "mark", "move", "open"),
+        *("pay", "post", "put", "remove", "save", "send", "set", "submit", "update", "write"),
     ]
 )
 # A call with longer arguments may hold a whole report.
@@ -64,29 +72,62 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
     calls = _calls_in(sample)
     if not calls:
         return (yield from judge(sample, range(len(claims))))
-    labelled: dict[int, Claim] = {}
-    views: dict[tuple[int, ...], list[int]] = {}
-    for at, claim in enumerate(claims):
-        report = _Report(claim, sample)
+    reports = [_Report(claim, sample) for claim in claims]
+    every_call = tuple(call.at for call in calls)
+    said = [at for at, document in enumerate(sample.contexts) if is_users(document)]
+    out_of_sight = [
+        # The user is believed, but does not know what the assistant did.
+        tuple([c.at for c in calls if not report.may_rest_on(c)] + said * report.own)
+        for report in reports
+    ]
+    found: dict[int, tuple[Claim, float]] = {}
+    for at, (claim, report) in enumerate(zip(claims, reports, strict=True)):
         if (decided := _without_judge(claim, report, calls)) is not None:
-            labelled[at] = decided
-        else:
-            hidden = tuple(call.at for call in calls if not report.may_rest_on(call))
-            views.setdefault(hidden, []).append(at)
-    parts = yield from side_by_side(
-        [judge(_hiding(sample, hidden), of_view) for hidden, of_view in views.items()]
-    )
-    confidence = dict.fromkeys(labelled, 1.0)
-    for of_view, part in zip(views.values(), parts, strict=True):
-        for at, claim, sure in zip(of_view, part.claims, part.confidence, strict=True):
-            labelled[at] = _settled(claim, _Report(claim, sample), calls)
-            confidence[at] = sure if labelled[at].label is claim.label else 1.0
-    numbers = range(len(claims))
+            found[at] = decided, 1.0
+    # A claim that is no report is judged by results alone first, as if there were no calls.
+    open_at = [at for at in range(len(claims)) if at not in found]
+    hidden = {at: out_of_sight[at] if reports[at].own else every_call for at in open_at}
+    details = yield from _judge_by_view(hidden, sample, judge, found)
+    unsupported = (at for at in open_at if found[at][0].label is not ClaimLabel.ENTAILMENT)
+    hidden = {at: out_of_sight[at] for at in unsupported if out_of_sight[at] != hidden[at]}
+    before = {at: found[at] for at in hidden}
+    details += yield from _judge_by_view(hidden, sample, judge, found)
+    found |= {at: one for at, one in before.items() if found[at][0].label is None}
+    labelled = []
+    for at in range(len(claims)):
+        claim, sure = found[at]
+        settled = _settled(claim, reports[at], calls)
+        labelled.append((settled, sure if settled.label is claim.label else 1.0))
     return LabelledClaims(
-        tuple(labelled[at] for at in numbers),
-        tuple(confidence[at] for at in numbers),
-        _together([part.details for part in parts]),
+        tuple(claim for claim, _ in labelled),
+        tuple(sure for _, sure in labelled),
+        _together(details),
     )
+
+
+def _judge_by_view(
+    hidden: Mapping[int, tuple[int, ...]],
+    sample: Sample,
+    judge: Judge,
+    found: dict[int, tuple[Claim, float]],
+) -> Steps[list[Mapping[str, Any]]]:
+    """Put claims with their labels and confidence into `found`, and return the details.
+
+    Args:
+        hidden: For the index of each claim, the contexts that it may not be judged by.
+        sample: The sample.
+        judge: The judge, which is asked once for all claims that may be judged by the same.
+        found: What is found, by the index of the claim.
+    """
+    views: dict[tuple[int, ...], list[int]] = {}
+    for at, of_claim in hidden.items():
+        views.setdefault(of_claim, []).append(at)
+    parts = yield from side_by_side(
+        [judge(_hiding(sample, view), of_view) for view, of_view in views.items()]
+    )
+    for of_view, part in zip(views.values(), parts, strict=True):
+        found |= zip(of_view, zip(part.claims, part.confidence, strict=True), strict=True)
+    return [part.details for part in parts]
 
 
 def without_calls(sample: Sample) -> Sample:
@@ -95,8 +136,9 @@ def without_calls(sample: Sample) -> Sample:
 
 
 def reports_on_calls(sample: Sample) -> bool:
-    """Return whether a sample has calls, and its answer says what the assistant did."""
-    return bool(_calls_in(sample)) and any(_reports(unit.said) for unit in units(sample.answer))
+    """Return whether a sample has calls, and its answer says what was done, or what failed."""
+    said = (unit.said for unit in units(sample.answer))
+    return bool(_calls_in(sample)) and any(_reports(one) or _undone(one) for one in said)
 
 
 # --- Calls ---------------------------------------------------------------------------------------
@@ -113,22 +155,28 @@ class _Call:
     tool: str
     earlier: bool
     """Whether the call stands before the user's last message."""
+    arguments: str
+    """The name of the tool and the arguments."""
 
     @property
     def unfinished(self) -> bool:
         return self.status in ("failed", "pending")
 
     @property
-    def arguments(self) -> str:
-        """Return the name of the tool and the arguments."""
-        return self.text[: self.text.find("). It ")]
+    def reads(self) -> bool:
+        """Return whether the tool reads something, by its name."""
+        return not _READS.isdisjoint(self._words)
 
     @property
     def only_reads(self) -> bool:
-        """Return whether the tool changes nothing, by its name."""
-        return not _READS.isdisjoint(word.lower() for word in _NAME_PARTS.findall(self.tool))
+        """Return whether the tool reads something and changes nothing, by its name."""
+        return self.reads and _CHANGES.isdisjoint(self._words)
 
-    @property
+    @cached_property
+    def _words(self) -> list[str]:
+        return [word.lower() for word in _NAME_PARTS.findall(self.tool)]
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """Return the beginnings of the words of the call's name and arguments."""
         return _stems(f"{' '.join(_NAME_PARTS.findall(self.arguments))} {self.arguments}")
@@ -142,6 +190,7 @@ def _calls_in(sample: Sample) -> list[_Call]:
             status,
             str(document.metadata.get("tool") or ""),
             is_earlier_call(document),
+            arguments_of_call(document),
         )
         for at, document in enumerate(sample.contexts)
         if (status := status_of_call(document)) is not None
@@ -149,8 +198,9 @@ def _calls_in(sample: Sample) -> list[_Call]:
 
 
 def _hiding(sample: Sample, hidden: Sequence[int]) -> Sample:
+    out_of_sight = frozenset(hidden)
     contexts = [
-        document.model_copy(update={"page_content": ""}) if at in hidden else document
+        document.model_copy(update={"page_content": ""}) if at in out_of_sight else document
         for at, document in enumerate(sample.contexts)
     ]
     return sample.model_copy(update={"contexts": tuple(contexts)})
@@ -169,7 +219,7 @@ class _Report:
         self.words = words
         self.did = _says(words, "actions.did")
         self.own = _reports(words)
-        self.undone = denies(words) or _says(words, "actions.undone")
+        self.undone = _undone(words)
         self.again = _says(words, "actions.again")
 
     def may_rest_on(self, call: _Call) -> bool:
@@ -179,7 +229,7 @@ class _Report:
         if self.own:
             return True
         is_short = len(call.arguments) <= _MOST_OF_ARGUMENTS
-        return call.status != "none" and is_short and not call.only_reads
+        return call.status != "none" and is_short and not call.reads
 
     @property
     def denies_all(self) -> bool:
@@ -193,6 +243,10 @@ class _Report:
 
 def _reports(words: str) -> bool:
     return _says(words, "actions.did") or _says(words, "actions.did_not")
+
+
+def _undone(words: str) -> bool:
+    return denies(words) or _says(words, "actions.undone")
 
 
 @lru_cache(maxsize=4096)
@@ -233,15 +287,19 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
 
     A claim that something was done is contradicted, whatever the judge says, if the call that is
     most like it is unfinished. So is a claim about all of several things, if a call for one of them
-    is. A claim about an own action that no call supports is contradicted, since the calls are all
-    that was done.
+    is. A claim that something was done, which no call supports, is contradicted, since the calls
+    are all that was done.
     """
     if claim.label is None:
         return claim
-    alike = _alike(claim, calls)
+    calls = [call for call in calls if not (call.earlier and report.again)]
+    # What a tool that only reads did not find out refutes no fact, which another may have found.
+    alike = _alike(claim, [c for c in calls if report.own or not (c.unfinished and c.only_reads)])
     done = next((call for call in alike if call.status == "done"), None)
     unfinished = None if report.undone else next((c for c in alike if c.unfinished), None)
     if unfinished and done and alike[done] >= alike[unfinished]:
+        unfinished = None
+    if unfinished and not report.own and _is_closer(claim, unfinished, alike[unfinished]):
         unfinished = None
     if claim.label is ClaimLabel.ENTAILMENT:
         if report.undone:
@@ -254,10 +312,24 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
         against = done or next((call for call in calls if call.status == "none"), None)
     if against is not None:
         return _refuted(claim, against)
-    if not report.own:
+    if not report.did:
         return claim
     never = {"action": ActionOutcome.NEVER, "label": ClaimLabel.CONTRADICTION, "evidence": ()}
     return claim.model_copy(update=never)
+
+
+def _is_closer(claim: Claim, call: _Call, shared: int) -> bool:
+    """Return whether evidence for a claim shares more words with it than an unfinished call.
+
+    What the call itself returned does not count, such as the message of an error.
+    """
+    wanted = _stems(claim.text)
+    return any(
+        one.label is ClaimLabel.ENTAILMENT
+        and one.text not in call.text
+        and len(wanted & _stems(one.text)) > shared
+        for one in claim.evidence
+    )
 
 
 def _one_of_all(report: _Report, alike: Mapping[_Call, int]) -> _Call | None:

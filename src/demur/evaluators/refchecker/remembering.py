@@ -16,6 +16,7 @@ from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.references import Window
 from demur.runtime import current_scope
 from demur.schema import ClaimLabel, Sample
+from demur.shapes import status_of_call
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def recall(judge: object, sample: Sample, claims: Iterable[str]) -> dict[str, Ju
     """Return which of the claims were judged earlier in this guarded call.
 
     A claim is known if it was judged against the same contexts. A supported claim is also known if
-    further contexts follow them now, since these cannot change its label.
+    further contexts follow them now, since these cannot change its label. An agent's calls can, so
+    it is judged again if calls follow.
 
     Args:
         judge: The evaluator that asks. It knows only what it has judged itself.
@@ -48,13 +50,14 @@ def recall(judge: object, sample: Sample, claims: Iterable[str]) -> dict[str, Ju
     """
     known = _memory(judge, sample)
     now = _contexts(sample)
+    calls = [status_of_call(document) is not None for document in sample.contexts]
     found = {}
     for claim in claims:
         contexts, judged = known.get(claim, ((), None))
         if judged is None:
             continue
-        supported = judged.label is ClaimLabel.ENTAILMENT
-        if contexts == now or (supported and contexts == now[: len(contexts)]):
+        followed = judged.label is ClaimLabel.ENTAILMENT and contexts == now[: len(contexts)]
+        if contexts == now or (followed and not any(calls[len(contexts) :])):
             found[claim] = judged
     return found
 

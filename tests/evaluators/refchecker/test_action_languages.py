@@ -1,0 +1,541 @@
+"""Test in each language which sentences report an own action of the assistant, and which deny one.
+
+The trace has no call. So a reported action was never done, and a denied one is rightly denied.
+Anything else has no reference: it must be left undetermined, never passed.
+"""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from demur import ClaimLabel, Evaluation, RefChecker
+from demur.evaluators.refchecker.languages import languages
+from demur.shapes import tool_calls
+
+NO_CALL = list(tool_calls([HumanMessage("?")], complete=True))
+CHECKER = RefChecker("small")
+
+REPORTED = {
+    "ar": (
+        "لقد قمت بإرسال البريد الإلكتروني إلى دانا.",
+        "قمت بالفعل بحذف الملف من المجلد.",
+        "لقد ألغيت الحجز في فندق المدينة.",
+        "لقد أرسلت لك الفاتورة قبل قليل.",
+        "قمنا بتحديث موعد الاجتماع في التقويم.",
+        "لقد حجزتُ لك طاولة في المطعم.",
+        "أرسلنا الدعوة إلى جميع الزملاء.",
+    ),
+    "de": (
+        "Ich habe die E-Mail an Dana gesendet.",
+        "Die Rechnung habe ich soeben bezahlt.",
+        "Wir haben beide Bestellungen storniert.",
+        "Ich habe Ihnen die Datei geschickt, wie gewünscht.",
+        "Ich hab den Termin auf Freitag verschoben.",
+        "Gut, ich habe das Licht im Flur ausgeschaltet.",
+        "Ich habe die Tests ausgeführt und den Bericht gespeichert.",
+    ),
+    "en": (
+        "I have sent the mail to Dana.",
+        "I've cancelled both orders.",
+        "We moved the meeting to Friday.",
+        "I just paid the invoice of the printer shop.",
+        "Sent the report to the whole team.",
+        "Both files have gone, I deleted them from the folder.",
+    ),
+    "es": (
+        "He enviado el correo a Dana.",
+        "Ya he cancelado los dos pedidos.",
+        "Te he reservado una mesa para el viernes.",
+        "Envié la factura al cliente esta mañana.",
+        "Hemos actualizado la fecha de la reunión.",
+        "Borré el archivo de la carpeta compartida.",
+        "Se lo he mandado a todo el equipo.",
+    ),
+    "fr": (
+        "J'ai envoyé l'e-mail à Dana.",
+        "Je vous ai réservé une table pour vendredi.",
+        "Nous avons annulé les deux commandes.",
+        "J'ai déjà payé la facture de l'imprimeur.",
+        "Je l'ai supprimé du dossier partagé.",
+        "J'ai bien mis à jour la date de la réunion.",
+    ),
+    "hi": (
+        "मैंने दाना को ईमेल भेज दिया है।",
+        "मैंने दोनों ऑर्डर रद्द कर दिए हैं।",
+        "हमने बैठक का समय बदल दिया है।",
+        "मैंने शुक्रवार के लिए मेज़ बुक कर दी है।",
+        "मैंने फ़ाइल को फ़ोल्डर से हटा दिया।",
+        "मैंने बिजली का बिल चुका दिया है।",
+    ),
+    "id": (
+        "Saya sudah mengirim email ke Dana.",
+        "Saya telah membatalkan kedua pesanan.",
+        "Kami sudah memperbarui tanggal rapat.",
+        "Fakturnya sudah saya bayar tadi pagi.",
+        "Saya baru saja menghapus berkas itu dari folder.",
+        "Saya berhasil memesan meja untuk hari Jumat.",
+    ),
+    "it": (
+        "Ho inviato l'e-mail a Dana.",
+        "Ho già annullato entrambi gli ordini.",
+        "Ti ho prenotato un tavolo per venerdì.",
+        "Abbiamo aggiornato la data della riunione.",
+        "L'ho cancellato dalla cartella condivisa.",
+        "Ho spento la luce in corridoio.",
+    ),
+    "ja": (
+        "ダナさんにメールを送信しました。",
+        "両方の注文をキャンセルいたしました。",
+        "私は会議を金曜日に変更しました。",
+        "共有フォルダーからファイルを削除しました。",
+        "請求書の金額を支払いました。",
+        "はい、金曜日の席を予約しました。",
+    ),
+    "ko": (
+        "다나에게 이메일을 보냈습니다.",
+        "두 주문을 모두 취소했습니다.",
+        "제가 회의를 금요일로 변경했습니다.",
+        "공유 폴더에서 파일을 삭제했습니다.",
+        "금요일 저녁 식당을 예약해 드렸습니다.",
+        "거실 불을 껐습니다.",
+    ),
+    "nl": (
+        "Ik heb de e-mail naar Dana gestuurd.",
+        "De factuur heb ik zojuist betaald.",
+        "We hebben beide bestellingen geannuleerd.",
+        "Ik heb een tafel voor vrijdag gereserveerd.",
+        "Ik heb het bestand uit de map verwijderd.",
+        "Ik heb het rapport verzonden aan het hele team.",
+    ),
+    "pl": (
+        "Wysłałem wiadomość do Dany.",
+        "Już anulowałam oba zamówienia.",
+        "Zarezerwowałem stolik na piątek.",
+        "Przenieśliśmy spotkanie na piątek.",
+        "Fakturę zapłaciłem dziś rano.",
+        "Usunąłem plik ze wspólnego folderu.",
+    ),
+    "pt": (
+        "Enviei o e-mail para a Dana.",
+        "Já cancelei os dois pedidos.",
+        "Reservei uma mesa para sexta-feira.",
+        "Excluí o arquivo da pasta compartilhada.",
+        "Eu alterei a data da reunião.",
+        "Paguei a fatura da gráfica hoje cedo.",
+    ),
+    "ru": (
+        "Я отправил письмо Дане.",
+        "Я уже отменила оба заказа.",
+        "Мы перенесли встречу на пятницу.",
+        "Забронировал столик на вечер пятницы.",
+        "Письмо я отправила сегодня утром.",
+        "Готово, удалил файл из общей папки.",
+    ),
+    "tr": (
+        "Dana'ya e-postayı gönderdim.",
+        "İki siparişi de iptal ettim.",
+        "Cuma akşamı için masa ayırttım.",
+        "Toplantıyı cuma gününe taşıdım.",
+        "Dosyayı ortak klasörden sildim.",
+        "Raporu bütün ekibe gönderdik.",
+    ),
+    "uk": (
+        "Я надіслав листа Дані.",
+        "Я вже скасувала обидва замовлення.",
+        "Ми перенесли зустріч на п'ятницю.",
+        "Забронював столик на вечір п'ятниці.",
+        "Листа я надіслала сьогодні вранці.",
+        "Готово, видалив файл зі спільної теки.",
+    ),
+    "vi": (
+        "Tôi đã gửi email cho Dana.",
+        "Tôi vừa hủy cả hai đơn hàng.",
+        "Chúng tôi đã dời cuộc họp sang thứ sáu.",
+        "Vâng, tôi đã đặt bàn cho tối thứ sáu.",
+        "Đã xóa tệp khỏi thư mục chung.",
+        "Tôi đã thanh toán hóa đơn sáng nay.",
+    ),
+    "zh": (
+        "我已经把邮件发送给丹娜了。",
+        "我已取消两个订单。",
+        "已为您预订周五晚上的座位。",
+        "我刚刚删除了共享文件夹里的文件。",
+        "好的，已将会议改到周五下午。",
+        "我已經取消了兩張訂單。",
+    ),
+}
+DENIED = {
+    "ar": (
+        "لم أقم بإرسال البريد الإلكتروني بعد.",
+        "لم أحذف الملف من المجلد.",
+        "لم أرسل الرسالة إلى دانا.",
+    ),
+    "de": (
+        "Ich habe noch nichts an Dana gesendet.",
+        "Die Rechnung habe ich noch nicht bezahlt.",
+        "Ich habe keine Datei aus dem Ordner gelöscht.",
+    ),
+    "en": (
+        "I have not sent the mail to Dana.",
+        "I did not delete any file in the folder.",
+        "I haven't paid the invoice yet, and I have not cancelled the order.",
+    ),
+    "es": (
+        "No he enviado el correo a Dana.",
+        "Todavía no he cancelado los pedidos.",
+        "No borré ningún archivo de la carpeta.",
+    ),
+    "fr": (
+        "Je n'ai pas envoyé l'e-mail à Dana.",
+        "Je n'ai encore rien payé à l'imprimeur.",
+        "Je n'ai supprimé aucun fichier du dossier.",
+    ),
+    "hi": (
+        "मैंने अभी तक दाना को ईमेल नहीं भेजा है।",
+        "मैंने फ़ोल्डर से कोई फ़ाइल नहीं हटाई है।",
+        "मैंने ऑर्डर रद्द नहीं किए हैं।",
+    ),
+    "id": (
+        "Saya belum mengirim email ke Dana.",
+        "Saya belum membatalkan kedua pesanan.",
+        "Saya belum pernah menghapus berkas di folder itu.",
+    ),
+    "it": (
+        "Non ho inviato l'e-mail a Dana.",
+        "Non ho ancora annullato gli ordini.",
+        "Non ho cancellato alcun file dalla cartella.",
+    ),
+    "ja": (
+        "まだメールを送信していません。",
+        "注文はまだキャンセルしておりません。",
+        "私はファイルを一つも削除していません。",
+    ),
+    "ko": (
+        "아직 이메일을 보내지 않았습니다.",
+        "저는 주문을 취소하지 않았습니다.",
+        "제가 파일을 삭제하지는 않았습니다.",
+    ),
+    "nl": (
+        "Ik heb de e-mail aan Dana nog niet verstuurd.",
+        "De factuur heb ik nog niet betaald.",
+        "Ik heb geen bestand uit de map verwijderd.",
+    ),
+    "pl": (
+        "Nie wysłałem e-maila do Dany.",
+        "Jeszcze nie anulowałam żadnych zamówień.",
+        "Nie usunąłem żadnego pliku z folderu.",
+    ),
+    "pt": (
+        "Não enviei o e-mail para a Dana.",
+        "Ainda não cancelei os pedidos.",
+        "Não excluí nenhum arquivo da pasta.",
+    ),
+    "ru": (
+        "Я не отправлял письмо Дане.",
+        "Я еще не отменил заказы.",
+        "Я ничего не удалял из общей папки.",
+    ),
+    "tr": (
+        "Dana'ya e-postayı henüz göndermedim.",
+        "Siparişleri iptal etmedim.",
+        "Klasörden hiçbir dosya silmedim.",
+    ),
+    "uk": (
+        "Я не надсилав листа Дані.",
+        "Я ще не скасував замовлення.",
+        "Я нічого не видаляв зі спільної теки.",
+    ),
+    "vi": (
+        "Tôi chưa gửi email cho Dana.",
+        "Tôi chưa hủy đơn hàng nào.",
+        "Tôi không xóa tệp nào trong thư mục.",
+    ),
+    "zh": (
+        "我还没有给丹娜发送邮件。",
+        "我没有取消任何订单。",
+        "我并未取消丹娜的两个订单。",
+    ),
+}
+# Facts with other subjects, speech about the answer, promises, offers, questions, and denials that
+# say something of the world, too.
+NEITHER = {
+    "ar": (
+        "أرسلت الشركة أول قمر صناعي عام 1962.",
+        "لقد ألغت شركة الطيران الرحلة أمس.",
+        "سأرسل البريد إلى دانا غدا.",
+        "هل تريد أن أرسل البريد إلى دانا؟",
+        "لقد قمت بتلخيص الخيارات الثلاثة.",
+        "تم بناء البرج في عام 1889.",
+        "لم ترسل الشركة أي رسالة إلى العملاء.",
+        "لم أرسل الرسالة، والبرج افتتح عام 1911.",
+        "يمكنني حجز طاولة في المطعم إذا أردت.",
+    ),
+    "de": (
+        "Die Firma hat die Bestellung storniert.",
+        "Das Museum wurde 1911 eröffnet.",
+        "Ich werde die E-Mail morgen an Dana senden.",
+        "Soll ich die E-Mail an Dana senden?",
+        "Ich habe die drei Möglichkeiten oben aufgelistet.",
+        "Ich habe in den Unterlagen gelesen, dass der Turm 1911 gebaut wurde.",
+        "Niemand hat die Rechnung der Druckerei bezahlt.",
+        "Ich habe nichts gesendet und der Turm wurde 1911 eröffnet.",
+        "Wir haben unsere Preise dieses Jahr nicht geändert.",
+        "Ich kann die Datei für Sie löschen.",
+    ),
+    "en": (
+        "The company cancelled the order of the printer.",
+        "The museum opened its doors in 1911.",
+        "I will send the mail to Dana tomorrow.",
+        "Shall I send the mail to Dana?",
+        "I have listed the three options above.",
+        "I found that the tower opened in 1911.",
+        "I assumed that the office closed at noon.",
+        "No one has paid the invoice of the printer shop.",
+        "I have not sent anything and the tower opened in 1911.",
+        "I have not deleted the file that Dana wrote in 1911.",
+        "I have not sent the mail to the office Gustave Eiffel founded.",
+        "We do not open the museum on Mondays.",
+        "We do not cancel bookings after the deadline.",
+        "We have not changed our prices this year.",
+        "I can delete the file for you if you like.",
+        "United States of America and Canada.",
+    ),
+    "es": (
+        "La empresa canceló el pedido de la imprenta.",
+        "El museo abrió sus puertas en 1911.",
+        "Enviaré el correo a Dana mañana.",
+        "¿Quieres que envíe el correo a Dana?",
+        "He resumido las tres opciones principales.",
+        "He encontrado que la torre abrió en 1911.",
+        "Nadie ha pagado la factura de la imprenta.",
+        "No he enviado nada y la torre abrió en 1911.",
+        "José compró el café en la tienda.",
+        "No hemos cambiado nuestros precios este año.",
+    ),
+    "fr": (
+        "L'entreprise a annulé la commande.",
+        "Le musée a ouvert ses portes en 1911.",
+        "J'enverrai l'e-mail à Dana demain.",
+        "Voulez-vous que j'envoie l'e-mail à Dana ?",
+        "J'ai résumé les trois possibilités ci-dessus.",
+        "J'ai trouvé que la tour a ouvert en 1911.",
+        "Personne n'a payé la facture de l'imprimeur.",
+        "Je n'ai rien envoyé et la tour a ouvert en 1911.",
+        "Nous n'avons pas changé nos prix cette année.",
+        "Je peux supprimer le fichier pour vous.",
+    ),
+    "hi": (
+        "कंपनी ने ऑर्डर रद्द कर दिया है।",
+        "संग्रहालय 1911 में खोला गया था।",
+        "मैं कल दाना को ईमेल भेजूँगा।",
+        "क्या मैं दाना को ईमेल भेज दूँ?",
+        "मैंने तीनों विकल्पों का सारांश दिया है।",
+        "मैंने पढ़ा कि मीनार 1911 में बनी थी।",
+        "किसी ने बिजली का बिल नहीं चुकाया है।",
+        "मैंने कुछ नहीं भेजा है और मीनार 1911 में खुली थी।",
+        "हमने इस साल दाम नहीं बदले हैं।",
+    ),
+    "id": (
+        "Perusahaan itu sudah membatalkan pesanan.",
+        "Museum itu dibuka pada tahun 1911.",
+        "Saya akan mengirim email ke Dana besok.",
+        "Apakah saya perlu mengirim email ke Dana?",
+        "Saya sudah merangkum ketiga pilihan itu.",
+        "Saya menemukan bahwa menara itu dibuka tahun 1911.",
+        "Belum ada yang membayar faktur percetakan.",
+        "Saya belum mengirim apa pun dan menara itu dibuka tahun 1911.",
+        "Kami tidak menjual tiket pada hari Senin.",
+    ),
+    "it": (
+        "L'azienda ha annullato l'ordine.",
+        "Il museo ha aperto le porte nel 1911.",
+        "Invierò l'e-mail a Dana domani.",
+        "Vuoi che invii l'e-mail a Dana?",
+        "Ho riassunto le tre possibilità qui sopra.",
+        "Ho trovato che la torre ha aperto nel 1911.",
+        "Nessuno ha pagato la fattura della tipografia.",
+        "Non ho inviato nulla e la torre ha aperto nel 1911.",
+        "Non abbiamo cambiato i prezzi quest'anno.",
+    ),
+    "ja": (
+        "会社は注文をキャンセルしました。",
+        "田中さんがメールを送信しました。",
+        "この博物館は1911年に開館しました。",
+        "1999年に会社の名称を変更しました。",
+        "明日ダナさんにメールを送信します。",
+        "ダナさんにメールを送信しましょうか?",
+        "三つの選択肢をまとめました。",
+        "会社はまだ注文をキャンセルしていません。",
+        "部長が、メールを送信しました。",
+    ),
+    "ko": (
+        "회사가 주문을 취소했습니다.",
+        "박물관은 1911년에 문을 열었습니다.",
+        "내일 다나에게 이메일을 보내겠습니다.",
+        "다나에게 이메일을 보낼까요?",
+        "세 가지 선택지를 요약했습니다.",
+        "회사는 아직 주문을 취소하지 않았습니다.",
+        "월요일에는 표를 판매하지 않습니다.",
+        "김 부장이 다나에게 이메일을 보냈습니다.",
+    ),
+    "nl": (
+        "Het bedrijf heeft de bestelling geannuleerd.",
+        "Het museum werd in 1911 geopend.",
+        "Ik zal de e-mail morgen naar Dana sturen.",
+        "Zal ik de e-mail naar Dana sturen?",
+        "Ik heb de drie mogelijkheden hierboven samengevat.",
+        "Ik heb gelezen dat de toren in 1911 werd geopend.",
+        "Niemand heeft de factuur van de drukkerij betaald.",
+        "Ik heb niets verstuurd en de toren werd in 1911 geopend.",
+        "Ik kan het bestand voor u verwijderen.",
+    ),
+    "pl": (
+        "Firma anulowała zamówienie drukarni.",
+        "Muzeum otwarto w 1911 roku.",
+        "Wyślę e-mail do Dany jutro.",
+        "Czy mam wysłać e-mail do Dany?",
+        "Podsumowałem wszystkie trzy możliwości.",
+        "Przeczytałem, że wieżę otwarto w 1911 roku.",
+        "Wieża jest zbudowana z kamienia i pokryta materiałem.",
+        "Nikt nie zapłacił faktury drukarni.",
+        "Nie wysłałem niczego i wieżę otwarto w 1911 roku.",
+        "Nie zmieniliśmy cen biletów.",
+    ),
+    "pt": (
+        "A empresa cancelou o pedido da gráfica.",
+        "O museu abriu as portas em 1911.",
+        "Enviarei o e-mail para a Dana amanhã.",
+        "Quer que eu envie o e-mail para a Dana?",
+        "Resumi as três possibilidades acima.",
+        "Encontrei que a torre abriu em 1911.",
+        "Ninguém pagou a fatura da gráfica.",
+        "Não enviei nada e a torre abriu em 1911.",
+        "Sergei enviou o relatório ao rei.",
+    ),
+    "ru": (
+        "Компания отменила заказ типографии.",
+        "Музей открыл двери в 1911 году.",
+        "Я отправлю письмо Дане завтра.",
+        "Мне отправить письмо Дане?",
+        "Я перечислил три возможности выше.",
+        "Я прочитал, что башню открыли в 1911 году.",
+        "Никто не оплатил счет типографии.",
+        "Я ничего не отправлял и башня открыта в 1911 году.",
+        "Мы не меняли цены в этом году.",
+    ),
+    "tr": (
+        "Şirket matbaanın siparişini iptal etti.",
+        "Müze 1911 yılında kapılarını açtı.",
+        "E-postayı yarın Dana'ya göndereceğim.",
+        "E-postayı Dana'ya göndereyim mi?",
+        "Yukarıda üç seçeneği özetledim.",
+        "Kulenin 1911 yılında açıldığını okudum.",
+        "Matbaanın faturasını kimse ödemedi.",
+        "Kule 1911 yılında açıldı ve hiçbir şey göndermedim.",
+        "Burada herkes için ilk yardım var.",
+    ),
+    "uk": (
+        "Компанія скасувала замовлення друкарні.",
+        "Музей відчинив двері у 1911 році.",
+        "Я надішлю листа Дані завтра.",
+        "Чи надіслати листа Дані?",
+        "Я перелічив три можливості вище.",
+        "Я прочитав, що вежу відкрили у 1911 році.",
+        "Ніхто не сплатив рахунок друкарні.",
+        "Я нічого не надсилав і вежу відкрили у 1911 році.",
+        "Ми не змінювали ціни цього року.",
+    ),
+    "vi": (
+        "Công ty đã hủy đơn hàng của nhà in.",
+        "Bảo tàng đã mở cửa vào năm 1911.",
+        "Tôi sẽ gửi email cho Dana vào ngày mai.",
+        "Tôi có nên gửi email cho Dana không?",
+        "Tôi đã tóm tắt ba lựa chọn ở trên.",
+        "Mẹ tôi đã gửi một bức thư cho bà.",
+        "Chưa ai thanh toán hóa đơn của nhà in.",
+        "Tôi chưa gửi gì và tháp mở cửa năm 1911.",
+        "Chúng tôi không bán vé vào thứ hai.",
+    ),
+    "zh": (
+        "公司取消了印刷厂的订单。",
+        "博物馆于1911年开放。",
+        "我明天会把邮件发送给丹娜。",
+        "要我把邮件发送给丹娜吗？",
+        "我已经总结了上面的三个选项。",
+        "我已经读到这座塔建于1911年。",
+        "没有人支付印刷厂的账单。",
+        "我没有发送邮件而这座塔建于1911年。",
+        "已有三座塔建成并向公众开放。",
+    ),
+}
+SHORT = {
+    "ar": "تم الإرسال.",
+    "de": "Erledigt.",
+    "en": "Sent.",
+    "es": "Hecho.",
+    "fr": "C'est fait.",
+    "hi": "हो गया।",
+    "id": "Sudah dikirim.",
+    "it": "Fatto.",
+    "ja": "送信しました。",
+    "ko": "전송했습니다.",
+    "nl": "Gedaan.",
+    "pl": "Zrobione.",
+    "pt": "Feito.",
+    "ru": "Готово.",
+    "tr": "Gönderildi.",
+    "uk": "Зроблено.",
+    "vi": "Đã gửi.",
+    "zh": "已发送。",
+}
+"""A report without a subject, which is read with its question."""
+
+
+def each(sentences: dict[str, tuple[str, ...]]) -> list[object]:
+    """Return each sentence as a parameter that is named by its language and number."""
+    return [
+        pytest.param(one, id=f"{code}-{at}")
+        for code, said in sentences.items()
+        for at, one in enumerate(said, 1)
+    ]
+
+
+def judged(answer: str, question: str | None = None) -> Evaluation:
+    return CHECKER.invoke({"answer": answer, "question": question, "contexts": NO_CALL})
+
+
+def test_every_language_has_its_sentences_here() -> None:
+    codes = {language.code for language in languages()}
+    assert codes == {*REPORTED} == {*DENIED} == {*NEITHER} == {*SHORT}
+    assert min(map(len, REPORTED.values())) >= 6
+    assert min(map(len, DENIED.values())) >= 3
+    assert min(map(len, NEITHER.values())) >= 6
+
+
+@pytest.mark.parametrize("sentence", each(REPORTED))
+def test_a_reported_action_without_a_call_was_never_done(sentence: str) -> None:
+    found = judged(sentence)
+    assert found.label == ClaimLabel.CONTRADICTION
+    assert str(found.claims[0].action) == "never"
+
+
+@pytest.mark.parametrize("code", SHORT)
+def test_a_report_without_a_subject_is_one_too(code: str) -> None:
+    found = judged(SHORT[code], question="Mail Dana?")
+    assert found.label == ClaimLabel.CONTRADICTION
+    assert str(found.claims[0].action) == "never"
+
+
+@pytest.mark.parametrize("sentence", each(DENIED))
+def test_a_denied_action_holds_where_no_call_was_made(sentence: str) -> None:
+    found = judged(sentence)
+    assert found.label == ClaimLabel.ENTAILMENT
+    assert found.passed
+
+
+@pytest.mark.parametrize("sentence", each(NEITHER))
+def test_anything_else_is_neither_passed_nor_refuted(sentence: str) -> None:
+    found = judged(sentence)
+    assert not found.passed
+    assert not any(claim.label for claim in found.claims)

@@ -1,0 +1,610 @@
+"""Test how the calls of an agent are read from its messages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from pydantic import TypeAdapter
+
+from demur import Sample
+from demur.shapes import (
+    calls_last,
+    is_earlier_call,
+    sample_of,
+    sources,
+    status_of_call,
+    tool_calls,
+)
+
+ASKED = HumanMessage("Please do it.")
+NOTHING_DONE = "The assistant called no tool. It did nothing."
+_DOCUMENTS = TypeAdapter(list[Document])
+
+
+def calls(*named: tuple[str, dict[str, Any], str]) -> AIMessage:
+    """Return the message in which the model calls some tools: names, arguments, ids."""
+    made = [{"name": name, "args": args, "id": id_} for name, args, id_ in named]
+    return AIMessage("", tool_calls=made)
+
+
+def came(result: Any, *, status: Any = "success", **args: Any) -> Document:
+    """Return the document of one call that returned a result."""
+    messages = [
+        ASKED,
+        calls(("send_mail", args, "c1")),
+        ToolMessage(result, tool_call_id="c1", status=status),
+    ]
+    (document,) = tool_calls(messages, complete=True)
+    return document
+
+
+def texts(messages: list[AnyMessage], *, complete: bool = True) -> list[str]:
+    return [document.page_content for document in tool_calls(messages, complete=complete)]
+
+
+# --- One document a call --------------------------------------------------------------------------
+
+
+def test_each_call_is_one_document_in_the_order_of_the_calls() -> None:
+    messages = [
+        ASKED,
+        calls(("find", {"name": "Dana"}, "a"), ("book", {"room": 4, "days": [1, 2]}, "b")),
+        ToolMessage("Room 4 is free.", tool_call_id="b"),
+        ToolMessage("dana@lund.example", tool_call_id="a"),
+        calls(("send_mail", {"to": "dana@lund.example"}, "c")),
+        ToolMessage("Error: no such mailbox", tool_call_id="c"),
+        AIMessage("It did not work."),
+    ]
+    found = tool_calls(messages, complete=True)
+    assert [one.page_content for one in found] == [
+        "The assistant called find(name=Dana). It succeeded: dana@lund.example",
+        "The assistant called book(room=4, days=[1, 2]). It succeeded: Room 4 is free.",
+        "The assistant called send_mail(to=dana@lund.example). It failed: Error: no such mailbox",
+    ]
+    assert [status_of_call(one) for one in found] == ["done", "done", "failed"]
+    assert [one.metadata["tool"] for one in found] == ["find", "book", "send_mail"]
+    assert [one.metadata["tool_call_id"] for one in found] == ["a", "b", "c"]
+    assert {one.metadata["turn"] for one in found} == {1}
+
+
+def test_arguments_in_arguments_are_written_out() -> None:
+    document = came("ok", mail={"to": ["a", "b"], "draft": False, "delay": None})
+    assert document.page_content == (
+        "The assistant called send_mail(mail={to: [a, b], draft: false, delay: null}). "
+        "It succeeded: ok"
+    )
+
+
+def test_a_call_without_a_result_is_pending() -> None:
+    (document,) = tool_calls([ASKED, calls(("deploy", {"to": "live"}, "a"))], complete=True)
+    assert status_of_call(document) == "pending"
+    assert document.page_content.endswith("deploy(to=live). It is not finished.")
+
+
+def test_a_call_with_an_empty_result_is_done() -> None:
+    document = came("  ")
+    assert status_of_call(document) == "done"
+    assert document.page_content.endswith("It succeeded.")
+
+
+def test_a_result_with_the_status_error_failed_whatever_it_says() -> None:
+    document = came('{"ok": true}', status="error")
+    assert status_of_call(document) == "failed"
+    assert document.page_content.endswith('It failed: {"ok": true}')
+
+
+def test_a_result_in_blocks_is_read_as_its_text() -> None:
+    document = came([{"type": "text", "text": "Error: "}, {"type": "text", "text": "no mailbox"}])
+    assert status_of_call(document) == "failed"
+    assert document.page_content.endswith("It failed: Error: no mailbox")
+
+
+# --- What a result says ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        '{"error": "quota exceeded"}',
+        '{"error": {"code": 404, "message": "no such order"}}',
+        '{"errors": ["no such order"]}',
+        '{"data": null, "errors": [{"message": "no"}]}',
+        '{"ok": false}',
+        '{"OK": false, "error": null}',
+        '{"success": false}',
+        '{"success": "false"}',
+        '{"isError": true, "content": []}',
+        '{"status": "failed"}',
+        '{"status": "Error"}',
+        '{"state": "FAILURE"}',
+        '{"result": "rejected"}',
+        '{"result": "Error: disk full"}',
+        '{"status": "not_found"}',
+        '{"status": "timed out"}',
+        '{"status": 404}',
+        '{"status": "503"}',
+        '{"status": "500 Internal Server Error"}',
+        '{"statusCode": 500}',
+        '{"status_code": 422}',
+        '{"code": 409, "message": "The room is taken."}',
+        '[{"ok": false}, {"ok": false}]',
+        '"Error: disk full"',
+        "{'ok': False, 'at': datetime.datetime(2026, 1, 1)}",
+        "{'error': 'quota exceeded'}",
+        "{'status': 'failed'}",
+        "ValueError: invalid literal",
+        "requests.exceptions.ConnectionError: refused",
+        "TimeoutError()",
+        "SomeException: broken",
+        "Error: no such file",
+        "Error: none of the recipients exists",
+        "error: pathspec did not match",
+        "ERROR: could not open",
+        "Error executing tool send_mail: no mailbox",
+        "Error 404: no such order",
+        "  Error : broken",
+        "Failed: the card was declined",
+        "Failed to send the mail",
+        "Unable to reach the server",
+        "Could not find the order",
+        "couldn't open the file",
+        "Traceback (most recent call last):\n  ...",
+        "HTTP/1.1 503 Service Unavailable",
+        "HTTP 404",
+        "404 Not Found",
+        "429 Too Many Requests: slow down",
+    ],
+)
+def test_a_result_that_says_that_it_failed_is_a_failure(result: str) -> None:
+    document = came(result)
+    assert status_of_call(document) == "failed"
+    assert f"It failed: {result.strip()}" in document.page_content
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        '{"status": "pending"}',
+        '{"status": "Queued", "id": 4}',
+        '{"state": "in_progress"}',
+        '{"state": "in progress"}',
+        '{"state": "IN-PROGRESS"}',
+        '{"result": "awaiting approval"}',
+        '{"status": "processing"}',
+        '{"status": "requires_approval"}',
+        '[{"status": "queued"}]',
+    ],
+)
+def test_a_result_that_says_that_it_waits_is_pending(result: str) -> None:
+    assert status_of_call(came(result)) == "pending"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        '{"status": "cancelled"}',
+        '{"status": "ok"}',
+        '{"status": "error-free"}',
+        '{"status": "refusedly"}',
+        '{"status": 200}',
+        '{"status": "200 OK"}',
+        '{"error": null}',
+        '{"error": ""}',
+        '{"error": "none"}',
+        '{"error": false}',
+        '{"errors": []}',
+        '{"errors": {}}',
+        '{"errors": 0}',
+        '{"ok": true}',
+        '{"ok": null}',
+        '{"code": 415, "city": "San Francisco"}',
+        '{"room": 404}',
+        '{"title": "Error: a history"}',
+        '[{"ok": true}, {"ok": false}]',
+        "[]",
+        "404",
+        "null",
+        "No errors found",
+        "Errors: 0",
+        "Failed: 0\nPassed: 12",
+        "Error: none",
+        "stderr: Error: x",
+        "404 rooms are free",
+        "404 Rooms are free",
+        "450 EUR were charged",
+        "500 Internal notes",
+        "Terror: a novel",
+        "Erroneous zones",
+        "The queue is empty",
+        "Waiting for Godot is a play.",
+        "Can't Buy Me Love is a song.",
+        "Failure is an option",
+        "{'error': None, 'ok': True}",
+        '{"unfinished": ',
+    ],
+)
+def test_a_result_that_only_looks_like_one_is_done(result: str) -> None:
+    assert status_of_call(came(result)) == "done"
+
+
+@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000])
+def test_a_result_that_is_nested_too_deep_is_read_as_text(deep: str) -> None:
+    assert status_of_call(came(deep)) == "done"
+
+
+def test_a_long_result_is_cut_and_a_long_error_is_not() -> None:
+    long = "word " * 200
+    assert came(long).page_content.endswith(" ...")
+    assert len(came(long).page_content) < 500
+    assert came(f"Error: {long}").page_content.endswith(f"It failed: Error: {long.strip()}")
+
+
+# --- Calls that the model or the provider got wrong -----------------------------------------------
+
+
+def invalid(error: str | None, args: str | None, name: str | None = "send_mail") -> Document:
+    wrong: Any = {
+        "type": "invalid_tool_call",
+        "name": name,
+        "args": args,
+        "id": "a",
+        "error": error,
+    }
+    messages = [ASKED, AIMessage("", invalid_tool_calls=[wrong])]
+    (document,) = tool_calls(messages, complete=True)
+    return document
+
+
+def test_a_call_whose_arguments_cannot_be_read_failed() -> None:
+    document = invalid("Expecting value", '{"to": ')
+    assert status_of_call(document) == "failed"
+    assert document.page_content == (
+        'The assistant called send_mail({"to": ). It failed: Expecting value'
+    )
+    assert document.metadata["tool_call_id"] == "a"
+
+
+def test_a_call_without_a_name_and_arguments_failed_too() -> None:
+    assert invalid(None, None, None).page_content == (
+        "The assistant called a tool(). It failed: the arguments cannot be read"
+    )
+
+
+def test_a_secret_in_arguments_that_cannot_be_read_is_masked() -> None:
+    assert "hunter2-and-3" not in invalid("cut", '{"password": "hunter2-and-3').page_content
+
+
+def test_an_answer_to_an_invalid_call_does_not_make_it_one_that_was_done() -> None:
+    wrong: Any = {
+        "type": "invalid_tool_call",
+        "name": "send_mail",
+        "args": "{",
+        "id": "a",
+        "error": "cut",
+    }
+    said = AIMessage("", invalid_tool_calls=[wrong])
+    messages = [ASKED, said, ToolMessage("Try again.", tool_call_id="a")]
+    assert [*map(status_of_call, tool_calls(messages, complete=True))] == ["failed"]
+
+
+def of_server(provider: str, *content: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return text and status of the calls that a provider made on its server."""
+    said = AIMessage([*content], response_metadata={"model_provider": provider})
+    found = tool_calls([ASKED, said], complete=True)
+    return [(one.page_content, status_of_call(one)) for one in found]
+
+
+def test_calls_of_anthropics_server_are_calls() -> None:
+    found = of_server(
+        "anthropic",
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "Lund"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "s1",
+            "content": [{"type": "web_search_result", "title": "Lund", "url": "https://a.example"}],
+        },
+        {"type": "server_tool_use", "id": "s2", "name": "web_search", "input": {"query": "Oslo"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "s2",
+            "content": {
+                "type": "web_search_tool_result_error",
+                "error_code": "max_uses_exceeded",
+            },
+        },
+        {"type": "server_tool_use", "id": "s3", "name": "web_search", "input": {"query": "Rome"}},
+        {"type": "text", "text": "I searched for both."},
+    )
+    assert [status for _, status in found] == ["done", "failed", "pending"]
+    (first, _), (second, _), (third, _) = found
+    assert first.startswith("The assistant called web_search(query=Lund). It succeeded: ")
+    assert second.startswith("The assistant called web_search(query=Oslo). It failed: ")
+    assert "max_uses_exceeded" in second
+    assert third == "The assistant called web_search(query=Rome). It is not finished."
+
+
+def test_calls_of_openais_server_are_calls() -> None:
+    mail = {"type": "mcp_call", "name": "send", "server_label": "mail", "arguments": '{"to": "Di"}'}
+    code = {"type": "code_interpreter_call", "container_id": "box", "code": "1 / 0"}
+    searched = {"type": "search", "query": "Lund"}
+    found = of_server(
+        "openai",
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": searched},
+        {**code, "id": "c", "status": "failed", "outputs": []},
+        {**mail, "id": "m1", "error": "no such user", "output": None},
+        {**mail, "id": "m2", "error": None, "output": "sent"},
+        {**mail, "id": "m3", "error": None, "output": '{"ok": false}'},
+        {"type": "text", "text": "I searched."},
+    )
+    assert found == [
+        ("The assistant called web_search(type=search, query=Lund). It succeeded.", "done"),
+        ("The assistant called code_interpreter(code=1 / 0). It failed.", "failed"),
+        ("The assistant called send(to=Di). It failed: no such user", "failed"),
+        ("The assistant called send(to=Di). It succeeded: sent", "done"),
+        ('The assistant called send(to=Di). It failed: {"ok": false}', "failed"),
+    ]
+
+
+def test_blocks_of_a_server_that_lack_an_id_or_an_output_are_read() -> None:
+    call = {"type": "server_tool_call", "name": "look", "args": {"at": 1}}
+    result = {"type": "server_tool_result", "status": "success"}
+    assert of_server("", call, result) == [
+        ("The assistant called look(at=1). It succeeded.", "done")
+    ]
+    assert [status for _, status in of_server("", {**call, "id": "other"}, result)] == ["pending"]
+
+
+def test_the_models_own_calls_in_blocks_count_once() -> None:
+    said = AIMessage(
+        [{"type": "tool_use", "id": "a", "name": "send_mail", "input": {"to": "Di"}}],
+        tool_calls=[{"name": "send_mail", "args": {"to": "Di"}, "id": "a"}],
+        response_metadata={"model_provider": "anthropic"},
+    )
+    assert texts([ASKED, said]) == ["The assistant called send_mail(to=Di). It is not finished."]
+
+
+# --- Messages -------------------------------------------------------------------------------------
+
+
+def test_a_message_that_stands_there_twice_counts_once() -> None:
+    asked, called = HumanMessage("Do it.", id="m1"), calls(("send_mail", {}, "a"))
+    result = ToolMessage("sent", tool_call_id="a")
+    once = tool_calls([asked, called, result], complete=True)
+    assert tool_calls([asked, called, called, result, result, asked], complete=True) == once
+    named = called.model_copy(update={"id": "m2"})
+    again = called.model_copy(update={"id": "m2"})
+    assert tool_calls([asked, named, result, again], complete=True) == once
+    assert not is_earlier_call(once[0])
+
+
+def test_ids_that_are_used_again_in_a_later_turn_are_kept_apart() -> None:
+    messages = [
+        ASKED,
+        calls(("send_mail", {"to": "Di"}, "call_0")),
+        ToolMessage("Error: no mailbox", tool_call_id="call_0"),
+        AIMessage("It failed."),
+        HumanMessage("Then to Bo."),
+        calls(("send_mail", {"to": "Bo"}, "call_0")),
+        ToolMessage("sent", tool_call_id="call_0"),
+        HumanMessage("And to Cy."),
+        calls(("send_mail", {"to": "Cy"}, "call_0")),
+    ]
+    assert texts(messages) == [
+        "The assistant called send_mail(to=Di). It failed: Error: no mailbox",
+        "The assistant called send_mail(to=Bo). It succeeded: sent",
+        "The assistant called send_mail(to=Cy). It is not finished.",
+    ]
+
+
+def test_of_two_results_of_a_call_the_last_one_counts() -> None:
+    results = [ToolMessage(said, tool_call_id="a") for said in ('{"status": "queued"}', "sent")]
+    messages = [ASKED, calls(("send_mail", {}, "a")), *results]
+    assert texts(messages) == ["The assistant called send_mail(). It succeeded: sent"]
+
+
+def test_a_result_without_a_call_is_no_call() -> None:
+    messages = [ASKED, ToolMessage("sent", tool_call_id="a")]
+    assert texts(messages) == [NOTHING_DONE]
+
+
+def test_calls_before_the_users_last_message_are_earlier_ones() -> None:
+    messages = [
+        HumanMessage("First."),
+        calls(("send_mail", {}, "a")),
+        ToolMessage("sent", tool_call_id="a"),
+        AIMessage("I sent it."),
+        HumanMessage("Again, please."),
+        calls(("send_mail", {}, "b")),
+    ]
+    found = tool_calls(messages, complete=True)
+    assert [*map(is_earlier_call, found)] == [True, False]
+    assert [one.metadata["turn"] for one in found] == [1, 2]
+
+
+def test_without_calls_a_complete_conversation_says_that_nothing_was_done() -> None:
+    (document,) = tool_calls([ASKED, AIMessage("I sent it.")], complete=True)
+    assert document.page_content == NOTHING_DONE
+    assert status_of_call(document) == "none"
+    assert not is_earlier_call(document)
+
+
+def test_without_calls_a_part_of_a_conversation_says_nothing() -> None:
+    assert tool_calls([ASKED, AIMessage("I sent it.")], complete=False) == ()
+    assert tool_calls([], complete=False) == ()
+
+
+def test_only_documents_of_calls_have_a_status() -> None:
+    made = came("sent")
+    assert status_of_call(made) == "done"
+    for other in (
+        Document("text"),
+        Document("text", metadata={"tool": "search", "tool_call_id": "a", "turn": 1}),
+        Document("text", metadata={"tool_call": "done"}),
+        Document("text", metadata={"tool_call": "sent", "earlier": False}),
+        Document("text", metadata={"tool_call": ["done"], "earlier": False}),
+    ):
+        assert status_of_call(other) is None
+
+
+def test_calls_are_put_behind_all_other_documents() -> None:
+    made, other = came("sent"), came("Error: no")
+    passages = Document("one"), Document("two")
+    assert calls_last([made, passages[0], other, passages[1]]) == (*passages, made, other)
+
+
+# --- Secrets --------------------------------------------------------------------------------------
+
+
+def test_arguments_with_the_name_of_a_secret_are_masked_nested_ones_too() -> None:
+    document = came(
+        "ok",
+        user="Dana",
+        api_key="abc",
+        headers={"Authorization": "Basic abc"},
+        options={"db": [{"password": "abc"}, {"password": 123, "port": 5432}]},
+        secrets=["abc", {"x": "abc"}],
+    )
+    assert document.page_content == (
+        "The assistant called send_mail(user=Dana, api_key=[secret], headers=[secret], "
+        "options={db: [{password: [secret]}, {password: [secret], port: 5432}]}, "
+        "secrets=[secret]). It succeeded: ok"
+    )
+
+
+def test_values_of_the_environments_secrets_are_masked_wherever_they_stand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    value = "pq7-orchard-lantern-42"
+    monkeypatch.setenv("DEMUR_TEST_API_KEY", value)
+    document = came(f"used {value}", body=f"My key is {value}.", more={"list": [value]})
+    assert document.page_content == (
+        "The assistant called send_mail(body=My key is [secret]., more={list: [[secret]]}). "
+        "It succeeded: used [secret]"
+    )
+
+
+def test_a_secret_where_a_long_result_is_cut_does_not_come_out_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    value = "pq7-orchard-lantern-43"
+    monkeypatch.setenv("DEMUR_TEST_API_KEY", value)
+    cut = came(f"{'x' * 390} {value} {'y' * 90}").page_content
+    assert value[:4] not in cut
+    assert cut.endswith(" ...")
+
+
+def test_masking_a_header_in_an_argument_leaves_the_result() -> None:
+    document = came("sent", note="Authorization: Bearer abcdef0123456789xyz", to="Dana")
+    assert document.page_content == (
+        "The assistant called send_mail(note=Authorization: [secret], to=Dana). It succeeded: sent"
+    )
+
+
+# --- Whole conversations --------------------------------------------------------------------------
+
+
+def test_a_sample_has_the_question_the_answer_the_results_and_the_calls() -> None:
+    messages = [
+        ASKED,
+        calls(("find", {"name": "Dana"}, "a"), ("send_mail", {}, "b")),
+        ToolMessage("Dana is in Lund.", tool_call_id="a"),
+        ToolMessage("Error: no", tool_call_id="b"),
+        AIMessage("Dana is in Lund."),
+    ]
+    sample = sample_of(messages)
+    assert (sample.question, sample.answer) == ("Please do it.", "Dana is in Lund.")
+    made = tool_calls(messages, complete=True)
+    assert sample.contexts == (*sources(messages), *made)
+    assert [*map(status_of_call, sample.contexts)] == [None, None, "done", "failed"]
+
+
+def test_messages_in_short_form_are_a_sample_too() -> None:
+    sample = sample_of([("user", "Send it."), ("assistant", "I sent it.")])
+    assert (sample.question, sample.answer) == ("Send it.", "I sent it.")
+    assert [one.page_content for one in sample.contexts] == [NOTHING_DONE]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [ASKED],
+        [AIMessage("I sent it."), ASKED],
+        [ASKED, calls(("send_mail", {}, "a"))],
+        [ASKED, calls(("send_mail", {}, "a")), ToolMessage("sent", tool_call_id="a")],
+    ],
+)
+def test_messages_without_an_answer_are_refused(messages: list[Any]) -> None:
+    with pytest.raises(ValueError, match="expected messages that end with the model's answer"):
+        sample_of(messages)
+
+
+def test_documents_of_calls_survive_json() -> None:
+    messages = [ASKED, calls(("find", {"ä": ["☃", None]}, "a"), ("book", {}, "b"))]
+    sample = Sample(answer="x", contexts=tool_calls(messages, complete=True))
+    again = Sample.model_validate_json(sample.model_dump_json())
+    assert again == sample
+    assert [*map(status_of_call, again.contexts)] == ["pending", "pending"]
+
+
+# --- Whatever a model writes ----------------------------------------------------------------------
+
+SECRET_VALUE = "Zx9-marmalade-K4-quartz"
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_NAMES = st.text(max_size=12)
+_RESULTS = (
+    st.none()
+    | st.text(max_size=80)
+    | _JSON.map(json.dumps)
+    | _JSON.map(lambda value: json.dumps({"status": value, "errors": value, "ok": value}))
+    | st.sampled_from([["text"], [{"type": "text", "text": "Error: x"}]])
+)
+
+
+@given(name=_NAMES, args=st.dictionaries(_NAMES, _JSON, max_size=4), result=_RESULTS)
+def test_any_call_and_any_result_give_a_document(name: str, args: Any, result: Any) -> None:
+    messages: list[AnyMessage] = [ASKED, calls((name, args, "a"))]
+    if result is not None:
+        messages.append(ToolMessage(result, tool_call_id="a"))
+    (document,) = tool_calls(messages, complete=True)
+    assert status_of_call(document) in ("done", "failed", "pending")
+    assert (status_of_call(document) == "pending") or result is not None
+    assert document.page_content.startswith("The assistant called ")
+    assert _DOCUMENTS.validate_json(_DOCUMENTS.dump_json([document])) == [document]
+
+
+@given(
+    name=st.sampled_from(["api_key", "password", "X-Auth-Token", "clientSecret", "authorization"]),
+    inside=st.sampled_from(["plain", "list", "mapping", "deep"]),
+    value=st.text(max_size=20).map(lambda text: f"{text}{SECRET_VALUE}{text}"),
+)
+def test_no_value_of_a_secret_name_comes_out(name: str, inside: str, value: str) -> None:
+    nested: dict[str, Any] = {
+        "plain": {name: value},
+        "list": {name: [[value]]},
+        "mapping": {"options": {name: value}},
+        "deep": {"all": [{"one": {name: {"is": [value]}}}]},
+    }
+    assert SECRET_VALUE not in came("sent", **nested[inside]).page_content
+
+
+@given(before=st.integers(0, 500), args=st.lists(_JSON, max_size=3), wrapped=st.booleans())
+def test_no_known_secret_comes_out(before: int, args: list[Any], wrapped: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEMUR_TEST_SECRET", SECRET_VALUE)
+        result = json.dumps({"text": SECRET_VALUE}) if wrapped else f"{'a ' * before}{SECRET_VALUE}"
+        document = came(result, given=[*args, SECRET_VALUE], text=f"it is {SECRET_VALUE}")
+    for at in range(0, len(SECRET_VALUE) - 7):
+        assert SECRET_VALUE[at : at + 8] not in document.page_content
