@@ -204,7 +204,7 @@ def test_strings_that_stand_in_no_reference_are_marked_and_told_on_hovering() ->
     page = view(fine, wrong)
     line = '"<b>4,000</b>␛ km" stands in no reference, where "2,850" is the most similar'
     assert page.texts("demur-why") == [line]
-    assert "stand nowhere" in page.one("demur-why")["title"]
+    assert "exact strings" in page.one("demur-why")["title"]
     hovered = [one["title"] for one in page.elements if "a claim" in one.get("title", "")]
     assert [line in title for title in hovered] == [False, True]
 

@@ -25,7 +25,6 @@ from agent_server import (
     Calls,
     checker,
     make_agent,
-    search,
     serving,
 )
 from demur import Cite, Evaluation, RefChecker, Sample, ScoreCallbackHandler
@@ -243,13 +242,14 @@ class TestWhatIsEvidence:
         with openai_server(serving(RIGHT)) as server:
             assert said(make_agent(server, [], checks).invoke(ASKED)) == RIGHT
 
-    def test_what_a_model_asked_for_supports_no_fact(self) -> None:
-        @tool("search")
+    @pytest.mark.parametrize("name", ["search", "save_note"])
+    def test_what_a_model_wrote_into_a_call_supports_no_fact(self, name: str) -> None:
+        @tool(name)
         def nothing(query: str) -> str:
-            """Search the archive."""
-            return "No results."
+            """Return nothing of use."""
+            return OK
 
-        with openai_server(serving(search(RIGHT), RIGHT)) as server:
+        with openai_server(serving(Calls(((name, {"query": RIGHT}),)), RIGHT)) as server:
             agent = make_agent(server, [nothing], HallucinationMiddleware(JUDGE))
             assert said(agent.invoke({"messages": [HumanMessage(QUESTION)]})) == REFUSAL
 

@@ -190,7 +190,8 @@ def _left_open(claim: Claim, confidence: float) -> Claim:
         f"{claim.label} is likely but not sure ({confidence:.2f}), and no later stage was asked: "
         "the label could not change the decision"
     )
-    return claim.model_copy(update={"label": None, "evidence": (), "error": why})
+    unsettled = {"label": None, "evidence": (), "action": None, "error": why}
+    return claim.model_copy(update=unsettled)
 
 
 def _of_stage(number: int, stage: Evaluator, steps: Steps[T]) -> Steps[T]:

@@ -188,7 +188,7 @@ class GuardedCall:
     def held_against(self, contexts: tuple[Document, ...]) -> tuple[Document, ...]:
         """Return an answer's contexts, with the conversation if the guard is to read it."""
         said = self._conversation
-        return calls_last(distinct([*contexts, *said])) if said else contexts
+        return calls_last([*contexts, *said]) if said else contexts
 
     @cached_property
     def _conversation(self) -> tuple[Document, ...]:
@@ -387,7 +387,7 @@ class GuardedCall:
         elif answers.tell is not None:
             changed = answers.tell(self.input, feedback)
             answered = yield from self._run_chain(changed, "feedback")
-            contexts = calls_last(distinct([*answered.contexts, *feedback.documents]))
+            contexts = calls_last([*answered.contexts, *feedback.documents])
             answered = replace(
                 answered,
                 answer=self._with_found(feedback, answered.answer.output),
@@ -415,7 +415,7 @@ class GuardedCall:
     def _repair(self, repair: Repair, feedback: Feedback) -> Steps[Answered | Ended]:
         assert isinstance(repair.model, BaseChatModel)  # `prepared` found it
         last = self.tried[-1]
-        contexts = calls_last(distinct([*last.attempt.contexts, *feedback.documents]))
+        contexts = calls_last([*last.attempt.contexts, *feedback.documents])
         if repair.prompt is None:
             prompt = repair_prompt(feedback, contexts, last.answer.form, last.style)
         else:

@@ -9,6 +9,15 @@ This room promises to the others:
 """
 
 from demur.shapes.answers import ANSWER_KEYS, Answer, find_answer, stays
+from demur.shapes.calls import (
+    CallStatus,
+    arguments_of_call,
+    calls_last,
+    is_earlier_call,
+    sample_of,
+    status_of_call,
+    tool_calls,
+)
 from demur.shapes.chunks import Form, added, fits, last_chunks, others_in, read_chunk, streamed_in
 from demur.shapes.data import NoSuchForm
 from demur.shapes.finding import (
@@ -37,15 +46,6 @@ from demur.shapes.messages import (
 )
 from demur.shapes.passed_on import alike, as_given
 from demur.shapes.readers import check_reader
-from demur.shapes.tool_calls import (
-    CallStatus,
-    arguments_of_call,
-    calls_last,
-    is_earlier_call,
-    sample_of,
-    status_of_call,
-    tool_calls,
-)
 
 __all__ = [
     "ANSWER_KEYS",

@@ -1,20 +1,23 @@
 """Test in each language which sentences report an own action of the assistant, and which deny one.
 
-The trace has no call. So a reported action was never done, and a denied one is rightly denied.
+In a trace without a call, a reported action was never done, and a denied one is rightly denied.
 Anything else has no reference: it must be left undetermined, never passed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.languages import languages
+from demur.schema import ActionOutcome
 from demur.shapes import tool_calls
+from support.fakes import ScriptedModel
 
-NO_CALL = list(tool_calls([HumanMessage("?")], complete=True))
-CHECKER = RefChecker("small")
+ASKED = HumanMessage("?")
 
 REPORTED = {
     "ar": (
@@ -492,7 +495,145 @@ SHORT = {
 """A report without a subject, which is read with its question."""
 
 
-def each(sentences: dict[str, tuple[str, ...]]) -> list[object]:
+WITH_A_FACT = {
+    "ar": (
+        "لم أرسل شيئا والمتحف مغلق.",
+        "لم أرسل البريد البرج طوله 300 متر.",
+    ),
+    "de": (
+        "Ich habe die Mail nicht gesendet weil Dana gekündigt hat.",
+        "Der Turm ist 300 Meter hoch und die Mail habe ich nicht gesendet.",
+    ),
+    "en": (
+        "I never sold the house my father built.",
+        "I have not sent the mail to Dana the tower stands in Paris.",
+    ),
+    "es": (
+        "No he enviado el correo porque Dana dimitió.",
+        "No envié el correo Dana vive en París.",
+    ),
+    "fr": (
+        "Je n'ai pas supprimé le fichier que Dana a écrit.",
+        "La tour est haute et je n'ai rien envoyé.",
+    ),
+    "hi": (
+        "मैंने कुछ नहीं भेजा है, मीनार 300 मीटर ऊँची है।",
+        "मीनार ऊँची है और मैंने कुछ नहीं भेजा है।",
+    ),
+    "id": (
+        "Menara itu tinggi dan saya belum mengirim email.",
+        "Saya belum menghapus berkas yang ditulis Dana.",
+    ),
+    "it": (
+        "La torre è alta e non ho inviato nulla.",
+        "Non ho cancellato il file che Dana ha scritto.",
+    ),
+    "ja": (
+        "塔は高く、まだメールを送信していません。",
+        "ダナが書いたファイルはまだ削除していません。",
+    ),
+    "ko": (
+        "아직 이메일을 보내지 않았고 탑의 높이는 300미터입니다.",
+        "탑은 높고, 저는 이메일을 보내지 않았습니다.",
+    ),
+    "nl": (
+        "Ik heb het bestand dat Dana schreef niet verwijderd.",
+        "De toren staat in Parijs ik heb niets verstuurd.",
+    ),
+    "pl": (
+        "Wieża jest wysoka i nie wysłałem niczego.",
+        "Nie wysłałem wiadomości bo Dana odeszła.",
+    ),
+    "pt": (
+        "A torre é alta e não enviei nada.",
+        "Não excluí o arquivo que Dana escreveu.",
+    ),
+    "ru": (
+        "Башня высокая и я ничего не отправлял.",
+        "Я не отправил письмо Дана живет в Париже.",
+    ),
+    "tr": (
+        "Kule yüksek ve hiçbir şey göndermedim.",
+        "Dana'nın 1911'de yazdığı dosyayı silmedim.",
+    ),
+    "uk": (
+        "Вежа висока і я нічого не надсилав.",
+        "Я не видаляв файл, який написала Дана.",
+    ),
+    "vi": (
+        "Tháp cao và tôi chưa gửi gì.",
+        "Tôi chưa xóa tệp mà Dana đã viết.",
+    ),
+    "zh": (
+        "我没有删除丹娜1911年写的文件。",
+        "我没有发送邮件因为丹娜辞职了。",
+    ),
+}
+"""What denies an own action, and says something of the world too, with few marks or none."""
+UNDONE = {
+    "ar": "لقد حاولت إرسال البريد إلى Dana وفشل الإرسال.",
+    "de": "Ich habe versucht, Dana die E-Mail zu senden.",
+    "en": "I tried to send Dana the mail, but it bounced.",
+    "es": "He intentado enviar el correo a Dana.",
+    "fr": "J'ai essayé d'envoyer l'e-mail à Dana.",
+    "hi": "मैंने Dana को ईमेल भेजने की कोशिश की।",
+    "id": "Saya sudah mencoba mengirim email ke Dana.",
+    "it": "Ho provato a inviare l'e-mail a Dana.",
+    "ja": "Dana にメールを送信しようとして、失敗しました。",
+    "ko": "Dana 에게 이메일을 보내려고 시도했습니다.",
+    "nl": "Ik heb geprobeerd Dana de e-mail te sturen.",
+    "pl": "Próbowałem wysłać wiadomość do Dana.",
+    "pt": "Tentei enviar o e-mail para Dana.",
+    "ru": "Я попытался отправить письмо Dana.",
+    "tr": "Dana için e-postayı göndermeyi denedim.",
+    "uk": "Я спробував надіслати листа Dana.",
+    "vi": "Tôi đã thử gửi email cho Dana.",
+    "zh": "我尝试给 Dana 发送邮件。",
+}
+"""What was only tried. No word denies it."""
+AGAIN = {
+    "ar": "لقد قمت بإرسال البريد إلى Dana مرة أخرى.",
+    "de": "Ich habe die E-Mail an Dana erneut gesendet.",
+    "en": "I have sent the mail to Dana again.",
+    "es": "He enviado el correo a Dana otra vez.",
+    "fr": "J'ai envoyé l'e-mail à Dana une deuxième fois.",
+    "hi": "मैंने Dana को ईमेल दोबारा भेज दिया है।",
+    "id": "Saya sudah mengirim email ke Dana sekali lagi.",
+    "it": "Ho inviato di nuovo l'e-mail a Dana.",
+    "ja": "Dana にメールを再度送信しました。",
+    "ko": "Dana 에게 이메일을 다시 보냈습니다.",
+    "nl": "Ik heb de e-mail opnieuw naar Dana gestuurd.",
+    "pl": "Wysłałem ponownie wiadomość dla Dana.",
+    "pt": "Enviei o e-mail para Dana novamente.",
+    "ru": "Я снова отправил письмо Dana.",
+    "tr": "Dana için e-postayı tekrar gönderdim.",
+    "uk": "Я знову надіслав листа Dana.",
+    "vi": "Tôi đã gửi lại email cho Dana.",
+    "zh": "我已经再次给 Dana 发送了邮件。",
+}
+EVERY = {
+    "ar": "لقد قمت بإلغاء جميع الطلبات عند Dana الآن.",
+    "de": "Ich habe beide Bestellungen bei Dana storniert.",
+    "en": "I have cancelled both orders at Dana.",
+    "es": "He cancelado todos los pedidos de Dana.",
+    "fr": "J'ai annulé toutes les commandes chez Dana.",
+    "hi": "मैंने Dana के दोनों ऑर्डर रद्द कर दिए हैं।",
+    "id": "Saya sudah membatalkan semua pesanan di Dana.",
+    "it": "Ho annullato tutti gli ordini di Dana.",
+    "ja": "Dana の注文をすべてキャンセルしました。",
+    "ko": "Dana 주문을 모두 취소했습니다.",
+    "nl": "Ik heb beide bestellingen bij Dana geannuleerd.",
+    "pl": "Anulowałem oba zamówienia u Dana.",
+    "pt": "Cancelei todos os pedidos na Dana.",
+    "ru": "Я отменил оба заказа у Dana.",
+    "tr": "Dana için bütün siparişleri iptal ettim.",
+    "uk": "Я скасував обидва замовлення у Dana.",
+    "vi": "Tôi đã hủy tất cả đơn hàng ở Dana.",
+    "zh": "我已经更新了 Dana 的所有订单。",
+}
+
+
+def each(sentences: Mapping[str, tuple[str, ...]]) -> list[object]:
     """Return each sentence as a parameter that is named by its language and number."""
     return [
         pytest.param(one, id=f"{code}-{at}")
@@ -501,13 +642,42 @@ def each(sentences: dict[str, tuple[str, ...]]) -> list[object]:
     ]
 
 
-def judged(answer: str, question: str | None = None) -> Evaluation:
-    return CHECKER.invoke({"answer": answer, "question": question, "contexts": NO_CALL})
+def call(name: str, number: str, ok: bool) -> list[BaseMessage]:
+    """Return the messages of a call for Dana, which failed or not."""
+    args = {"to": "Dana", "number": number}
+    said = AIMessage("", tool_calls=[{"name": name, "args": args, "id": number}])
+    came = "Done." if ok else "Refused."
+    if ok:
+        return [said, ToolMessage(came, tool_call_id=number, name=name)]
+    return [said, ToolMessage(came, tool_call_id=number, name=name, status="error")]
+
+
+def judged(
+    answer: str,
+    question: str | None = None,
+    messages: tuple[BaseMessage, ...] = (ASKED,),
+    label: ClaimLabel | None = None,
+) -> Evaluation:
+    """Return what RefChecker says of an answer behind messages, in which all calls stand.
+
+    Args:
+        answer: The answer.
+        question: The question, if any.
+        messages: The messages up to the answer.
+        label: What the judge says if it is asked. Without one, nothing may ask it.
+    """
+    model = ScriptedModel(script=lambda _, __: f"1. {(label or ClaimLabel.NEUTRAL).value}")
+    checker = RefChecker(model, checker="joint", claims="sentences")
+    contexts = list(tool_calls(messages, complete=True))
+    found = checker.invoke({"answer": answer, "question": question, "contexts": contexts})
+    assert label or not model.requests
+    return found
 
 
 def test_every_language_has_its_sentences_here() -> None:
     codes = {language.code for language in languages()}
-    assert codes == {*REPORTED} == {*DENIED} == {*NEITHER} == {*SHORT}
+    for sentences in (REPORTED, DENIED, NEITHER, WITH_A_FACT, SHORT, UNDONE, AGAIN, EVERY):
+        assert {*sentences} == codes
     assert min(map(len, REPORTED.values())) >= 6
     assert min(map(len, DENIED.values())) >= 3
     assert min(map(len, NEITHER.values())) >= 6
@@ -517,14 +687,14 @@ def test_every_language_has_its_sentences_here() -> None:
 def test_a_reported_action_without_a_call_was_never_done(sentence: str) -> None:
     found = judged(sentence)
     assert found.label == ClaimLabel.CONTRADICTION
-    assert str(found.claims[0].action) == "never"
+    assert found.claims[0].action is ActionOutcome.NEVER
 
 
 @pytest.mark.parametrize("code", SHORT)
 def test_a_report_without_a_subject_is_one_too(code: str) -> None:
     found = judged(SHORT[code], question="Mail Dana?")
     assert found.label == ClaimLabel.CONTRADICTION
-    assert str(found.claims[0].action) == "never"
+    assert found.claims[0].action is ActionOutcome.NEVER
 
 
 @pytest.mark.parametrize("sentence", each(DENIED))
@@ -539,3 +709,34 @@ def test_anything_else_is_neither_passed_nor_refuted(sentence: str) -> None:
     found = judged(sentence)
     assert not found.passed
     assert not any(claim.label for claim in found.claims)
+
+
+@pytest.mark.parametrize("sentence", each(WITH_A_FACT))
+def test_a_denied_action_with_a_fact_does_not_pass_unjudged(sentence: str) -> None:
+    assert not judged(sentence, label=ClaimLabel.NEUTRAL).passed
+
+
+@pytest.mark.parametrize("code", UNDONE)
+def test_a_failed_call_supports_only_that_it_was_tried(code: str) -> None:
+    messages = (ASKED, *call("send_mail", "1", ok=False))
+    tried = judged(UNDONE[code], messages=messages, label=ClaimLabel.ENTAILMENT)
+    assert tried.passed
+    sent = judged(REPORTED[code][0], messages=messages)
+    assert sent.label == ClaimLabel.CONTRADICTION
+
+
+@pytest.mark.parametrize("code", AGAIN)
+def test_what_was_done_again_was_not_done_by_an_earlier_call(code: str) -> None:
+    messages = (ASKED, *call("send_mail", "1", ok=True), AIMessage("."), HumanMessage("?"))
+    found = judged(AGAIN[code], messages=messages)
+    assert found.label == ClaimLabel.CONTRADICTION
+    once = judged(REPORTED[code][0], messages=messages, label=ClaimLabel.ENTAILMENT)
+    assert once.passed
+
+
+@pytest.mark.parametrize("code", EVERY)
+def test_a_report_of_all_fails_if_a_call_for_one_failed(code: str) -> None:
+    done, failed = call("cancel_order", "1", ok=True), call("cancel_order", "2", ok=False)
+    found = judged(EVERY[code], messages=(ASKED, *done, *failed), label=ClaimLabel.ENTAILMENT)
+    assert found.label == ClaimLabel.CONTRADICTION
+    assert found.claims[0].action is ActionOutcome.FAILED

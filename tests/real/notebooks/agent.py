@@ -16,3 +16,7 @@ assert record.verdict == "passed", record
 assert seen, "the refusal was streamed"
 assert all("90" not in text for _, text in seen), seen
 assert seen[-1][0] in ("ai", "AIMessageChunk"), seen
+
+false, honest = reports
+assert (false.passed, honest.passed) == (False, True), reports
+assert [claim.action for claim in false.claims] == ["failed"], false

@@ -1,6 +1,6 @@
 """Hold what an agent says that it did against the calls that it made.
 
-The calls are among the contexts (`demur.shapes.tool_calls`), and they are all that was done. What a
+The calls are among the contexts (`demur.shapes.calls`), and they are all that was done. What a
 claim may be judged by depends on what it says:
 
 - A claim that the assistant did something is judged by the calls that were done. A failed call does
@@ -8,46 +8,32 @@ claim may be judged by depends on what it says:
 - A claim that something failed, or was not done, is judged by all calls.
 - Any other claim is judged by results. If these do not support it, it is judged by short calls that
   changed something, too. It is never judged by what the assistant wrote into the arguments of a
-  search or a report, for else a model could support its own guess by asking for it.
+  search or a report, nor by an argument that says nearly all of it, for else a model could support
+  its own guess by asking for it, or by noting it down.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from demur.evaluators.base import LabelledClaims
-from demur.evaluators.refchecker.assertion import content_words, denies
-from demur.evaluators.refchecker.languages import likely, plain
+from demur.evaluators.refchecker.assertion import beginnings, denies
+from demur.evaluators.refchecker.calls import Call, calls_in, calls_like, hiding, quoted
+from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side
-from demur.schema import ActionOutcome, Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import CallStatus, arguments_of_call, is_earlier_call, is_users, status_of_call
+from demur.schema import ActionOutcome, Claim, ClaimLabel, Sample
+from demur.shapes import CallStatus, is_users
 
-# Words of the names of tools that only read.
-_READS = frozenset(
-    [
-        *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
-        *("google", "grep", "inspect", "list", "look", "lookup", "ls", "query", "read"),
-        *("retrieve", "scrape", "search", "select", "show", "view", "web", "wiki"),
-    ]
-)
-# A tool with one of these words in its name does not only read.
-_CHANGES = frozenset(
-    [
-        *("add", "book", "cancel", "create", "delete", "edit", "insert", "mark", "move", "open"),
-        *("pay", "post", "put", "remove", "save", "send", "set", "submit", "update", "write"),
-    ]
-)
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
-_MOST_QUOTED = 300
-_BEGINNING = 6  # Words with the same first letters count as the same word.
-_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CLAUSES = re.compile(r"[,;:.!\u2013\u2014\u3002\uff0c\u3001]")
+_COPIED = 0.8  # The share of a claim's words in one argument from which it is the claim itself.
+# In "e-mailed", the "e" looks like a word of some languages.
+_E_MAIL = re.compile(r"\be-mail", re.IGNORECASE)
+_CLAUSES = re.compile(r"[,;:!\u2013\u2014\u3002\uff0c\u3001\u060c\u061b\u0964]|\.(?=\s|$)")
 
 _OUTCOMES: Mapping[CallStatus, ActionOutcome] = {
     "done": ActionOutcome.OTHERWISE,
@@ -69,7 +55,7 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
         sample: The sample, with the calls of an agent among its contexts or without.
         judge: A function that labels the claims with the given indices by a sample's references.
     """
-    calls = _calls_in(sample)
+    calls = calls_in(sample)
     if not calls:
         return (yield from judge(sample, range(len(claims))))
     reports = [_Report(claim, sample) for claim in claims]
@@ -123,7 +109,7 @@ def _judge_by_view(
     for at, of_claim in hidden.items():
         views.setdefault(of_claim, []).append(at)
     parts = yield from side_by_side(
-        [judge(_hiding(sample, view), of_view) for view, of_view in views.items()]
+        [judge(hiding(sample, view), of_view) for view, of_view in views.items()]
     )
     for of_view, part in zip(views.values(), parts, strict=True):
         found |= zip(of_view, zip(part.claims, part.confidence, strict=True), strict=True)
@@ -132,78 +118,13 @@ def _judge_by_view(
 
 def without_calls(sample: Sample) -> Sample:
     """Return the sample with an empty text in place of each call, so that indices stay."""
-    return _hiding(sample, [call.at for call in _calls_in(sample)])
+    return hiding(sample, [call.at for call in calls_in(sample)])
 
 
 def reports_on_calls(sample: Sample) -> bool:
     """Return whether a sample has calls, and its answer says what was done, or what failed."""
     said = (unit.said for unit in units(sample.answer))
-    return bool(_calls_in(sample)) and any(_reports(one) or _undone(one) for one in said)
-
-
-# --- Calls ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Call:
-    """Hold a call of a tool, as a document of the contexts describes it."""
-
-    at: int
-    """The index of the document in the contexts."""
-    text: str
-    status: CallStatus
-    tool: str
-    earlier: bool
-    """Whether the call stands before the user's last message."""
-    arguments: str
-    """The name of the tool and the arguments."""
-
-    @property
-    def unfinished(self) -> bool:
-        return self.status in ("failed", "pending")
-
-    @property
-    def reads(self) -> bool:
-        """Return whether the tool reads something, by its name."""
-        return not _READS.isdisjoint(self._words)
-
-    @property
-    def only_reads(self) -> bool:
-        """Return whether the tool reads something and changes nothing, by its name."""
-        return self.reads and _CHANGES.isdisjoint(self._words)
-
-    @cached_property
-    def _words(self) -> list[str]:
-        return [word.lower() for word in _NAME_PARTS.findall(self.tool)]
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """Return the beginnings of the words of the call's name and arguments."""
-        return _stems(f"{' '.join(_NAME_PARTS.findall(self.arguments))} {self.arguments}")
-
-
-def _calls_in(sample: Sample) -> list[_Call]:
-    return [
-        _Call(
-            at,
-            document.page_content,
-            status,
-            str(document.metadata.get("tool") or ""),
-            is_earlier_call(document),
-            arguments_of_call(document),
-        )
-        for at, document in enumerate(sample.contexts)
-        if (status := status_of_call(document)) is not None
-    ]
-
-
-def _hiding(sample: Sample, hidden: Sequence[int]) -> Sample:
-    out_of_sight = frozenset(hidden)
-    contexts = [
-        document.model_copy(update={"page_content": ""}) if at in out_of_sight else document
-        for at, document in enumerate(sample.contexts)
-    ]
-    return sample.model_copy(update={"contexts": tuple(contexts)})
+    return bool(calls_in(sample)) and any(_reports(one) or _undone(one) for one in said)
 
 
 # --- What a claim says ---------------------------------------------------------------------------
@@ -222,14 +143,17 @@ class _Report:
         self.undone = _undone(words)
         self.again = _says(words, "actions.again")
 
-    def may_rest_on(self, call: _Call) -> bool:
+    def may_rest_on(self, call: Call) -> bool:
         """Return whether a call may support the claim."""
         if (call.unfinished and not self.undone) or (call.earlier and self.again):
             return False
         if self.own:
             return True
-        is_short = len(call.arguments) <= _MOST_OF_ARGUMENTS
-        return call.status != "none" and is_short and not call.reads
+        if call.status == "none" or call.reads or len(call.arguments) > _MOST_OF_ARGUMENTS:
+            return False
+        # What one argument says nearly by itself, the assistant wrote: a note, a message.
+        wanted = beginnings(self.words)
+        return all(len(wanted & said) < _COPIED * len(wanted) for said in call.values)
 
     @property
     def denies_all(self) -> bool:
@@ -246,23 +170,29 @@ def _reports(words: str) -> bool:
 
 
 def _undone(words: str) -> bool:
-    return denies(words) or _says(words, "actions.undone")
+    # In some languages "to cancel" is a word that denies; what was done does not count.
+    return _says(words, "actions.undone") or denies(_found(words, "actions.did")[1])
+
+
+def _says(words: str, name: str) -> bool:
+    return _found(words, name)[0]
 
 
 @lru_cache(maxsize=4096)
-def _says(words: str, name: str) -> bool:
-    """Return whether a text has a pattern of a list, in its language."""
-    said = plain(words)
-    return any(
-        language.pattern(name, whole_words=True).search(language.rewritten(said))
-        for language in likely(said)
-    )
+def _found(words: str, name: str) -> tuple[bool, str]:
+    """Return whether a text has a pattern of a list, in its language, and the text without it."""
+    said = plain(_E_MAIL.sub("email", words))
+    for language in dict.fromkeys((*likely(said), *nearest(said))):
+        rest, count = language.pattern(name, whole_words=True).subn(" ", language.rewritten(said))
+        if count:
+            return True, rest
+    return False, said
 
 
 # --- Decisions -----------------------------------------------------------------------------------
 
 
-def _without_judge(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim | None:
+def _without_judge(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim | None:
     """Return a claim that needs no judge, with its label, or None.
 
     Such a claim says what the assistant did, or did not do, where no call was done. If no call was
@@ -277,12 +207,12 @@ def _without_judge(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Cla
         return _settled(claim.model_copy(update=refuted), report, calls)
     if nothing and report.denies_all:
         label = ClaimLabel.ENTAILMENT
-        holds = {"label": label, "support": 1.0, "evidence": (_quote(calls[0], label),)}
+        holds = {"label": label, "support": 1.0, "evidence": (quoted(calls[0], label),)}
         return claim.model_copy(update=holds)
     return None
 
 
-def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
+def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
     """Return a claim that was judged, with what came of the action that it reports.
 
     A claim that something was done is contradicted, whatever the judge says, if the call that is
@@ -294,7 +224,8 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
         return claim
     calls = [call for call in calls if not (call.earlier and report.again)]
     # What a tool that only reads did not find out refutes no fact, which another may have found.
-    alike = _alike(claim, [c for c in calls if report.own or not (c.unfinished and c.only_reads)])
+    telling = [c for c in calls if report.own or not (c.unfinished and c.only_reads)]
+    alike = calls_like(claim, telling)
     done = next((call for call in alike if call.status == "done"), None)
     unfinished = None if report.undone else next((c for c in alike if c.unfinished), None)
     if unfinished and done and alike[done] >= alike[unfinished]:
@@ -318,21 +249,21 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[_Call]) -> Claim:
     return claim.model_copy(update=never)
 
 
-def _is_closer(claim: Claim, call: _Call, shared: int) -> bool:
+def _is_closer(claim: Claim, call: Call, shared: int) -> bool:
     """Return whether evidence for a claim shares more words with it than an unfinished call.
 
     What the call itself returned does not count, such as the message of an error.
     """
-    wanted = _stems(claim.text)
+    wanted = beginnings(claim.text)
     return any(
         one.label is ClaimLabel.ENTAILMENT
         and one.text not in call.text
-        and len(wanted & _stems(one.text)) > shared
+        and len(wanted & beginnings(one.text)) > shared
         for one in claim.evidence
     )
 
 
-def _one_of_all(report: _Report, alike: Mapping[_Call, int]) -> _Call | None:
+def _one_of_all(report: _Report, alike: Mapping[Call, int]) -> Call | None:
     """Return an unfinished call that belongs to what a claim says of all, or None.
 
     The call shares two words with the claim, or has the same tool as a call that was done. It was
@@ -349,33 +280,11 @@ def _one_of_all(report: _Report, alike: Mapping[_Call, int]) -> _Call | None:
     return None
 
 
-def _refuted(claim: Claim, call: _Call, **changes: Any) -> Claim:
+def _refuted(claim: Claim, call: Call, **changes: Any) -> Claim:
     label = ClaimLabel.CONTRADICTION
-    evidence = (_quote(call, label),)
+    evidence = (quoted(call, label),)
     refuted = {"label": label, "evidence": evidence, "action": _OUTCOMES[call.status]}
     return claim.model_copy(update={**changes, **refuted})
-
-
-def _quote(call: _Call, label: ClaimLabel) -> Evidence:
-    """Return the beginning of a call as evidence."""
-    end = min(len(call.text), _MOST_QUOTED)
-    span = Span(start=0, end=end)
-    return Evidence(context=call.at, span=span, text=call.text[:end], label=label)
-
-
-def _alike(claim: Claim, calls: Sequence[_Call]) -> dict[_Call, int]:
-    """Return the calls that share words with a claim, and how many; the most alike come first.
-
-    Of calls that share equally many, the latest comes first.
-    """
-    wanted = _stems(claim.text)
-    shared = {call: len(wanted & call.stems) for call in reversed(calls)}
-    ranked = sorted((call for call in shared if shared[call]), key=lambda call: -shared[call])
-    return {call: shared[call] for call in ranked}
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:_BEGINNING] for word in content_words(text))
 
 
 def _together(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

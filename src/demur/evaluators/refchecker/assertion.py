@@ -28,6 +28,7 @@ _LONGEST = 400
 _LEAST_WORDS = 3
 _LEAST_WORDS_OF_A_SENTENCE = 2
 _LEAST_OF_SIGNS = 2.5
+_BEGINNING = 6
 _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
 _MOST_TAG_WORDS = 3
 _MOST_TAG_SIGNS = 5
@@ -180,6 +181,11 @@ def content_words(text: str) -> frozenset[str]:
         for word in word_set(text) - _function_words(text)
         if len(word) > 1 or not word.isascii() or word.isdigit()
     )
+
+
+def beginnings(text: str) -> frozenset[str]:
+    """Return the first letters of each content word, so that "opened" and "opening" are alike."""
+    return frozenset(word[:_BEGINNING] for word in content_words(text))
 
 
 def denies(text: str) -> bool:

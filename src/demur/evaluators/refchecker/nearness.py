@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur._text import measured_windows
-from demur.evaluators.refchecker.assertion import content_words
+from demur.evaluators.refchecker.assertion import beginnings
 from demur.evaluators.refchecker.references import Passage, Window, pack, passages, window_text
 from demur.schema import Sample
 
@@ -30,8 +30,6 @@ _PASSAGE_TOKENS = 180
 _LEAST_PASSAGES = 4
 # The weight of a question's word, and the share of nearness that a passage gets from a neighbour.
 _OF_QUESTION, _OF_NEIGHBOUR = 0.5, 0.5
-# Words with the same first letters count as the same word: "opened", "opening".
-_BEGINNING = 6
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ Cutting = Callable[[str, int], Cut]
 def cut(text: str, length: int) -> Cut:
     """Cut a text into passages of at most `length` tokens."""
     spans = measured_windows(text, length, 0)
-    return Cut(spans, [_beginnings(text[start:end]) for start, end, _ in spans])
+    return Cut(spans, [beginnings(text[start:end]) for start, end, _ in spans])
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,8 @@ def nearest(
         The windows of each claim. Claims that stand together share their windows.
     """
     length = size if lone else min(size, _PASSAGE_TOKENS)
-    words = [_beginnings(claim) for claim in claims]
-    asked = dict.fromkeys(_beginnings(question or ""), _OF_QUESTION)
+    words = [beginnings(claim) for claim in claims]
+    asked = dict.fromkeys(beginnings(question or ""), _OF_QUESTION)
     index = _index(texts, [cutting(text, length) for text in texts], frozenset(asked).union(*words))
     at_once = max(1, size // length // _LEAST_PASSAGES) if together and not lone else 1
     chosen: list[Chosen] = []
@@ -168,10 +166,6 @@ def _index(texts: Mapping[str, int | None], cuts: Sequence[Cut], wanted: frozens
         index.places[context] = range(begin, len(index.passages))
     index.by_word.update((word, np.array(places, np.intp)) for word, places in holding.items())
     return index
-
-
-def _beginnings(text: str) -> frozenset[str]:
-    return frozenset(word[:_BEGINNING] for word in content_words(text))
 
 
 def _ranked(weights: Mapping[str, float], index: _Index) -> list[int]:

@@ -17,7 +17,7 @@ from demur._known_secrets import known_secrets
 from demur._secret_names import is_secret_name
 from demur._text import replace_surrogates
 from demur.schema import Sample
-from demur.shapes.finding import as_messages
+from demur.shapes.finding import as_messages, distinct
 from demur.shapes.messages import last_written, sources, this_turn
 
 CallStatus = Literal["done", "failed", "pending", "none"]
@@ -92,8 +92,9 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
     `tool_call` (see `CallStatus`), `tool`, `tool_call_id`, `turn`, and `earlier`: whether the call
     stands before the user's last message. Secret arguments are masked.
 
-    A call failed if its message has the status "error", or if its result says so: a JSON object
-    with `"error": ...` or `"ok": false`, or a text that begins like an exception.
+    A call failed if its message has the status "error", or if its result says so: JSON with an
+    error, `"ok": false` or a status of failure, or a text that begins like an exception, an HTTP
+    error or "Failed to". A result belongs to the last call before it that has its id.
 
     Args:
         messages: The messages of the conversation. One that stands there twice counts once.
@@ -103,8 +104,9 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
     once = [*{one.id or id(one): one for one in messages}.values()]
     called = _called(once)
     turns = sum(isinstance(message, HumanMessage) for message in once)
-    if not called and complete:
-        return (Document(_NO_CALLS, metadata={_STATUS: "none", _EARLIER: False}),)
+    if not called:
+        nothing = Document(_NO_CALLS, metadata={_STATUS: "none", _EARLIER: False})
+        return (nothing,) if complete else ()
     known = known_secrets()
     return tuple(call.document(call.turn < turns, known) for call in called)
 
@@ -143,11 +145,14 @@ def status_of_call(document: Document) -> CallStatus | None:
 
 
 def calls_last(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Return the documents with those of `tool_calls` behind all others.
+    """Return the distinct documents, followed by all of `tool_calls`, which may read the same.
 
-    Then the indices of the others are the same if the calls are left out.
+    The indices of the others are then the same if the calls are left out.
     """
-    return tuple(sorted(documents, key=lambda document: status_of_call(document) is not None))
+    given = [*documents]
+    calls = [document for document in given if status_of_call(document) is not None]
+    others = (document for document in given if status_of_call(document) is None)
+    return (*distinct(others), *calls)
 
 
 def arguments_of_call(document: Document) -> str:
@@ -162,7 +167,7 @@ def is_earlier_call(document: Document) -> bool:
 
 
 def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
-    """Return the calls; a result belongs to the last call before it that has its id."""
+    """Return the calls in order, each with what came of it."""
     called: list[_ToolCall] = []
     last: dict[str | None, int] = {}
     turn = 0

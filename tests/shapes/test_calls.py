@@ -455,7 +455,8 @@ def test_only_documents_of_calls_have_a_status() -> None:
 def test_calls_are_put_behind_all_other_documents() -> None:
     made, other = came("sent"), came("Error: no")
     passages = Document("one"), Document("two")
-    assert calls_last([made, passages[0], other, passages[1]]) == (*passages, made, other)
+    given = [made, passages[0], other, passages[1], passages[0], made]
+    assert calls_last(given) == (*passages, made, other, made)
 
 
 # --- Secrets --------------------------------------------------------------------------------------

@@ -1,0 +1,119 @@
+"""Read the calls of an agent among the contexts of a sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from demur.evaluators.refchecker.assertion import beginnings
+from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
+from demur.shapes import CallStatus, arguments_of_call, is_earlier_call, status_of_call
+
+# Words of the names of tools that only read.
+_READS = frozenset(
+    [
+        *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
+        *("google", "grep", "inspect", "list", "look", "lookup", "ls", "query", "read"),
+        *("retrieve", "scrape", "search", "select", "show", "view", "web", "wiki"),
+    ]
+)
+# A tool with one of these words in its name does not only read.
+_CHANGES = frozenset(
+    [
+        *("add", "book", "cancel", "create", "delete", "edit", "insert", "mark", "move", "open"),
+        *("pay", "post", "put", "remove", "save", "send", "set", "submit", "update", "write"),
+    ]
+)
+_MOST_QUOTED = 300
+_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ARGUMENT = re.compile(r"(?:\(|, )\w+=")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Hold a call of a tool, as a document of the contexts describes it."""
+
+    at: int
+    """The index of the document in the contexts."""
+    text: str
+    status: CallStatus
+    tool: str
+    earlier: bool
+    """Whether the call stands before the user's last message."""
+    arguments: str
+    """The name of the tool and the arguments."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Return whether the call failed, or has not finished."""
+        return self.status in ("failed", "pending")
+
+    @property
+    def reads(self) -> bool:
+        """Return whether the tool reads something, by its name."""
+        return not _READS.isdisjoint(self._words)
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether the tool reads something and changes nothing, by its name."""
+        return self.reads and _CHANGES.isdisjoint(self._words)
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return [word.lower() for word in _NAME_PARTS.findall(self.tool)]
+
+    @cached_property
+    def values(self) -> list[frozenset[str]]:
+        """Return the beginnings of the words of each argument."""
+        return [beginnings(value) for value in _ARGUMENT.split(self.arguments)[1:]]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Return the beginnings of the words of the call's name and arguments."""
+        return beginnings(f"{' '.join(_NAME_PARTS.findall(self.arguments))} {self.arguments}")
+
+
+def calls_in(sample: Sample) -> list[Call]:
+    """Return the calls among a sample's contexts, in their order."""
+    return [
+        Call(
+            at,
+            document.page_content,
+            status,
+            str(document.metadata.get("tool") or ""),
+            is_earlier_call(document),
+            arguments_of_call(document),
+        )
+        for at, document in enumerate(sample.contexts)
+        if (status := status_of_call(document)) is not None
+    ]
+
+
+def hiding(sample: Sample, hidden: Sequence[int]) -> Sample:
+    """Return the sample with an empty text in place of some contexts, so that indices stay."""
+    out_of_sight = frozenset(hidden)
+    contexts = [
+        document.model_copy(update={"page_content": ""}) if at in out_of_sight else document
+        for at, document in enumerate(sample.contexts)
+    ]
+    return sample.model_copy(update={"contexts": tuple(contexts)})
+
+
+def quoted(call: Call, label: ClaimLabel) -> Evidence:
+    """Return the beginning of a call as evidence."""
+    end = min(len(call.text), _MOST_QUOTED)
+    span = Span(start=0, end=end)
+    return Evidence(context=call.at, span=span, text=call.text[:end], label=label)
+
+
+def calls_like(claim: Claim, calls: Sequence[Call]) -> dict[Call, int]:
+    """Return the calls that share words with a claim, and how many; the most alike come first.
+
+    Of calls that share equally many, the latest comes first.
+    """
+    wanted = beginnings(claim.text)
+    shared = {call: len(wanted & call.stems) for call in reversed(calls)}
+    ranked = sorted((call for call in shared if shared[call]), key=lambda call: -shared[call])
+    return {call: shared[call] for call in ranked}
