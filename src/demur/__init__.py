@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from demur.observe import ScoreCallbackHandler
     from demur.runtime import CallPolicy
     from demur.schema import (
+        ActionOutcome,
         Category,
         Claim,
         ClaimLabel,
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FEWL",
     "Abstain",
+    "ActionOutcome",
     "Annotate",
     "AnswerRejected",
     "Block",
@@ -108,7 +110,7 @@ _MODULES = {
     "observe": ("ScoreCallbackHandler",),
     "schema": (
         *("Category", "Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample"),
-        *("MissingString", "Span", "Threshold", "Usage"),
+        *("ActionOutcome", "MissingString", "Span", "Threshold", "Usage"),
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

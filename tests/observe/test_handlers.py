@@ -78,7 +78,8 @@ def test_of_an_agents_messages_the_last_is_the_answer_unless_it_calls_tools() ->
     assert (records.one.question, records.one.answer) == ("How tall?", "good: 84 metres")
     result, called = records.one.contexts
     assert result.page_content == "84 metres."
-    assert "search" in called.page_content and called.metadata["tool_call"] == "done"
+    assert "search" in called.page_content
+    assert called.metadata["tool_call"] == "done"
 
 
 def test_metadata_that_json_cannot_hold_is_left_out() -> None:

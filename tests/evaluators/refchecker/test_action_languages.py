@@ -11,9 +11,8 @@ from collections.abc import Mapping
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from demur import ClaimLabel, Evaluation, RefChecker
+from demur import ActionOutcome, ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.languages import languages
-from demur.schema import ActionOutcome
 from demur.shapes import tool_calls
 from support.fakes import ScriptedModel
 

@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.runnables import RunnableLambda
 
 from demur import (
+    ActionOutcome,
     Cascade,
     CitationSupport,
     Claim,
@@ -32,7 +33,6 @@ from demur import (
 from demur.evaluators import ZeroShot
 from demur.guard import Feedback
 from demur.runtime import Scope, within_scope
-from demur.schema import ActionOutcome
 from demur.shapes import CALLS, calls_last, said_by_user, sample_of, tool_calls
 from support.fakes import ScriptedModel, isolated
 from support.guarded import Chain, run, traced
