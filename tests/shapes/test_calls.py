@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from pydantic import TypeAdapter
 
 from demur import Sample
 from demur.shapes import (
     calls_last,
-    is_earlier_call,
     sample_of,
     sources,
     status_of_call,
@@ -358,6 +364,9 @@ def test_blocks_of_a_server_that_lack_an_id_or_an_output_are_read() -> None:
         ("The assistant called look(at=1). It succeeded.", "done")
     ]
     assert [status for _, status in of_server("", {**call, "id": "other"}, result)] == ["pending"]
+    assert of_server("", {"type": "server_tool_call", "id": "c"}) == [
+        ("The assistant called a tool(). It is not finished.", "pending")
+    ]
 
 
 def test_the_models_own_calls_in_blocks_count_once() -> None:
@@ -380,7 +389,7 @@ def test_a_message_that_stands_there_twice_counts_once() -> None:
     named = called.model_copy(update={"id": "m2"})
     again = called.model_copy(update={"id": "m2"})
     assert tool_calls([asked, named, result, again], complete=True) == once
-    assert not is_earlier_call(once[0])
+    assert once[0].metadata["earlier"] is False
 
 
 def test_ids_that_are_used_again_in_a_later_turn_are_kept_apart() -> None:
@@ -408,9 +417,25 @@ def test_of_two_results_of_a_call_the_last_one_counts() -> None:
     assert texts(messages) == ["The assistant called send_mail(). It succeeded: sent"]
 
 
-def test_a_result_without_a_call_is_no_call() -> None:
-    messages = [ASKED, ToolMessage("sent", tool_call_id="a")]
-    assert texts(messages) == [NOTHING_DONE]
+@pytest.mark.parametrize(
+    "result",
+    [ToolMessage("sent", tool_call_id="a"), FunctionMessage(name="send_mail", content="sent")],
+)
+def test_a_result_without_a_call_is_no_call_and_not_nothing_either(result: AnyMessage) -> None:
+    assert texts([ASKED, result, AIMessage("I sent it.")]) == []
+
+
+def test_what_was_done_stays_done_if_its_message_is_removed() -> None:
+    messages = [
+        ASKED,
+        AIMessage("", id="m", tool_calls=[{"name": "send_mail", "args": {}, "id": "a"}]),
+        ToolMessage("Error: no mailbox", tool_call_id="a", id="r"),
+        RemoveMessage(id="m"),
+        RemoveMessage(id="r"),
+    ]
+    assert texts(messages) == [
+        "The assistant called send_mail(). It failed: Error: no mailbox",
+    ]
 
 
 def test_calls_before_the_users_last_message_are_earlier_ones() -> None:
@@ -423,7 +448,7 @@ def test_calls_before_the_users_last_message_are_earlier_ones() -> None:
         calls(("send_mail", {}, "b")),
     ]
     found = tool_calls(messages, complete=True)
-    assert [*map(is_earlier_call, found)] == [True, False]
+    assert [one.metadata["earlier"] for one in found] == [True, False]
     assert [one.metadata["turn"] for one in found] == [1, 2]
 
 
@@ -431,7 +456,7 @@ def test_without_calls_a_complete_conversation_says_that_nothing_was_done() -> N
     (document,) = tool_calls([ASKED, AIMessage("I sent it.")], complete=True)
     assert document.page_content == NOTHING_DONE
     assert status_of_call(document) == "none"
-    assert not is_earlier_call(document)
+    assert document.metadata["earlier"] is False
 
 
 def test_without_calls_a_part_of_a_conversation_says_nothing() -> None:
@@ -475,6 +500,19 @@ def test_arguments_with_the_name_of_a_secret_are_masked_nested_ones_too() -> Non
         "The assistant called send_mail(user=Dana, api_key=[secret], headers=[secret], "
         "options={db: [{password: [secret]}, {password: [secret], port: 5432}]}, "
         "secrets=[secret]). It succeeded: ok"
+    )
+
+
+def test_a_secret_is_masked_that_is_named_beside_it_or_comes_back() -> None:
+    document = came(
+        "The key is now pq7-lantern-44, and the password lantern-45.",
+        key="API_KEY",
+        value="pq7-lantern-44",
+        pairs=[["password", "lantern-45"]],
+    )
+    assert document.page_content == (
+        "The assistant called send_mail(key=API_KEY, value=[secret], pairs=[[password, [secret]]]). "
+        "It succeeded: The key is now [secret], and the password [secret]."
     )
 
 

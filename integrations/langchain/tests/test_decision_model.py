@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib.util
 import json
+import pickle
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -107,15 +109,17 @@ def test_the_answer_uses_the_callers_spelling(model: ClaimDecisionModel) -> None
     assert model.invoke(request(RIGHT, asked)).choices["q"].choice == "entailment"
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["is the CLAIM supported by the reference", " Is the claim\nsupported by the reference ?"],
-)
-def test_a_noul_may_differ_from_supported_in_case_spaces_and_punctuation(
-    model: ClaimDecisionModel, words: str
-) -> None:
-    found = model.invoke(request(RIGHT, {"q": Noul(instructions=words)}))
+def test_the_question_of_supported_may_be_written_out(model: ClaimDecisionModel) -> None:
+    found = model.invoke(request(RIGHT, {"q": Noul(instructions=SAME)}))
     assert found.nouls["q"].noul > 0.5
+
+
+def test_copies_and_unpickled_models_judge_as_their_name_says(model: ClaimDecisionModel) -> None:
+    copies = (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model.model_copy())
+    expected = model.invoke(request(RIGHT))
+    assert all(one == model and one.invoke(request(RIGHT)) == expected for one in copies)
+    with pytest.raises(ValueError, match="unknown model 'large'"):
+        model.model_copy(update={"model": "large"})
 
 
 @pytest.mark.parametrize(
@@ -209,6 +213,7 @@ SAME = "Is the claim supported by the reference?"
         Noul(instructions="Is the claim not supported by the reference?"),
         Noul(instructions=SAME, criteria=NoulCriteria(true="It is contradicted.")),
         Noul(instructions={"ask": SAME}),
+        Noul(instructions=f"\N{NOT SIGN} {SAME}"),
         Choice(instructions="?", criteria={"yes": None, "no": None}),
         Choice(instructions="?", criteria={"Entailment": None, "Neutral": None}),
         Choice(instructions="?", criteria={**LABELS, "Other": None}),
@@ -231,6 +236,14 @@ def test_another_question_is_refused_before_anything_is_judged(
         ):
             ask(asked, {"callbacks": [started]})
     assert {*started.names} == {"ClaimDecisionModel"}
+
+
+def test_a_changed_supported_is_another_question(
+    model: ClaimDecisionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClaimDecisionModel.SUPPORTED, "instructions", "Is the claim contradicted?")
+    with pytest.raises(ValueError, match="cannot answer the question 'supported'"):
+        model.invoke(request(RIGHT))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +307,8 @@ def test_a_model_that_gives_no_probabilities_is_refused(monkeypatch: pytest.Monk
         ClaimDecisionModel("large")
     with pytest.raises(ValueError, match="valid string"):
         ClaimDecisionModel(scripted("Yes."))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'threshold'"):
+        ClaimDecisionModel("small", threshold=0.9)  # type: ignore[call-arg]
 
 
 # -- In LangChain's middleware ---------------------------------------------------------------------

@@ -95,6 +95,7 @@ def test_a_rejection_is_an_error_of_the_span_without_text(service: Runs) -> None
         traced(service, on_fail=Block())
     _, answer = service.named("wrap_model_call")
     assert "AnswerRejected" in answer["error"]
+    assert json.loads(answer["outputs"]) == {}
     assert told(answer) == set()
 
 

@@ -19,20 +19,19 @@ from demur._fingerprints.comparing import (
 )
 from demur._fingerprints.functions import digest, function_fingerprint, prompts_fingerprint
 from demur._fingerprints.models import (
-    decision_params,
     endpoint_of,
     fingerprint,
     model_fingerprint,
     request_fingerprint,
 )
-from demur._fingerprints.values import host_of
+from demur._fingerprints.values import fields_in, host_of
 
 __all__ = [
     "Difference",
-    "decision_params",
     "differences_between",
     "digest",
     "endpoint_of",
+    "fields_in",
     "fingerprint",
     "flat",
     "function_fingerprint",

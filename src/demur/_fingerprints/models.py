@@ -11,7 +11,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from demur._fingerprints.values import host_of, marked_digits, named, shown, without_credentials
-from demur._secret_names import is_secret_name
 
 _FIELDS = (
     *("model", "model_name", "model_id", "deployment", "azure_deployment", "repo_id"),
@@ -90,16 +89,6 @@ def model_fingerprint(model: BaseChatModel) -> str:
     said |= {f"{key}={host}" for key in _ENDPOINTS}
     parts = [*source, *(part for part in named(_effective(params)) if part not in said)]
     return f"{head} ({', '.join(parts)})" if parts else head
-
-
-def decision_params(model: Any) -> dict[str, Any]:
-    """Return the class and the fields of a decision model, without what is secret by its name."""
-    told = {"class": type(model).__qualname__, "provider": model._provider}
-    for name, value in model.model_dump(warnings=False).items():
-        if value is not None and name != "name" and not is_secret_name(name):
-            plain = without_credentials(value) if isinstance(value, str) else value
-            told[name] = plain if isinstance(plain, (str, int, float)) else shown(plain)
-    return told
 
 
 def request_fingerprint(key: str) -> str:

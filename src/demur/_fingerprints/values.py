@@ -10,6 +10,9 @@ from enum import Enum
 from typing import Any
 from urllib.parse import urlsplit
 
+from langchain_core.runnables import RunnableSerializable
+from pydantic_core import to_jsonable_python
+
 from demur._secret_names import is_secret_name
 
 
@@ -85,6 +88,19 @@ def named(values: Mapping[Any, Any], within: str = "", depth: int = 1) -> Iterat
             yield from named(value, f"{within}{name}.", depth + 1)
         else:
             yield f"{within}{name}={shown(value)}"
+
+
+def fields_in(runnable: RunnableSerializable[Any, Any]) -> dict[str, Any]:
+    """Return the fields of a Runnable, without its name and what is secret by the field's name."""
+    given = runnable.model_dump(exclude={"name"}, exclude_none=True, warnings=False)
+    fields: dict[str, Any] = {}
+    for name, value in given.items():
+        if not is_secret_name(name):
+            # Paths and addresses are texts in JSON. A set has no order there.
+            plain = to_jsonable_python(value, fallback=stand_in, bytes_mode="base64")
+            plain = shown(value) if isinstance(plain, (list, dict)) else plain
+            fields[name] = without_credentials(plain) if isinstance(plain, str) else plain
+    return fields
 
 
 def _key(key: object) -> str:

@@ -47,11 +47,6 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         """Return whether the wrapped Runnable judges claim by claim."""
         return bool(getattr(self.judge, "claim_level", False))
 
-    @property
-    def reads_calls(self) -> bool:
-        """Return whether the wrapped Runnable knows the calls of an agent."""
-        return bool(getattr(self.judge, "reads_calls", False))
-
     def invoke(
         self,
         input: Sample | Mapping[str, Any],
@@ -64,7 +59,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
             DemurError: The judge returned neither a decision, a score nor an evaluation.
             Exception: The judge raised it.
         """
-        sample = readable(self, as_sample(input))
+        sample = readable(self.judge, as_sample(input))
         if _only_async(self.judge):
             return self._read(in_own_loop(partial(self.judge.ainvoke, sample, config, **kwargs)))
         return self._read(self.judge.invoke(sample, config, **kwargs))
@@ -76,7 +71,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         **kwargs: Any,
     ) -> Evaluation:
         """Judge a sample as `invoke` does, natively asynchronous."""
-        sample = readable(self, as_sample(input))
+        sample = readable(self.judge, as_sample(input))
         return self._read(await self.judge.ainvoke(sample, config, **kwargs))
 
     def _read(self, said: object) -> Evaluation:

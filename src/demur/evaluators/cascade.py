@@ -142,11 +142,10 @@ class Cascade(Evaluator):
         stages: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
+            seen = readable(stage, sample)
             try:
                 if isinstance(stage, ClaimEvaluator):
-                    begun = extracted or (
-                        yield from _of_stage(number, stage, stage._find(readable(stage, sample)))
-                    )
+                    begun = extracted or (yield from _of_stage(number, stage, stage._find(seen)))
                     if isinstance(begun, ExtractedClaims):
                         extracted = yield from self._settle(number, stage, begun, about)
                         claims = (*extracted.claims, *extracted.unfit)
@@ -154,9 +153,7 @@ class Cascade(Evaluator):
                     else:
                         evaluation = begun
                 else:
-                    evaluation = yield from _of_stage(
-                        number, stage, stage._steps(readable(stage, sample))
-                    )
+                    evaluation = yield from _of_stage(number, stage, stage._steps(seen))
             except UndeterminedError as error:
                 evaluation = self._undetermined(error)
             stages.append({**about, "finding": evaluation.finding})
@@ -190,8 +187,7 @@ def _left_open(claim: Claim, confidence: float) -> Claim:
         f"{claim.label} is likely but not sure ({confidence:.2f}), and no later stage was asked: "
         "the label could not change the decision"
     )
-    unsettled = {"label": None, "evidence": (), "action": None, "error": why}
-    return claim.model_copy(update=unsettled)
+    return claim.model_copy(update={"label": None, "evidence": (), "action": None, "error": why})
 
 
 def _of_stage(number: int, stage: Evaluator, steps: Steps[T]) -> Steps[T]:

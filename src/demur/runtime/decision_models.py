@@ -16,19 +16,22 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from demur._fingerprints import decision_params
+from demur._fingerprints import fields_in
 
 
 class DecisionModel(BaseChatModel):
     """Ask a decision model the questions that the last message of a prompt holds.
 
     The message is a JSON object: `state`, and `questions` by name, each a `Choice`. The reply is a
-    JSON object, too: the `choice` and the `probabilities` of each such answer by name.
+    JSON object, too: the answers to the questions by name.
     """
 
     inner: Any = Field(repr=False)
-    model: str
-    """The name of the decision model."""
+
+    @property
+    def model(self) -> str:
+        """Return the name of the decision model."""
+        return str(self.inner.model)
 
     @property
     def _llm_type(self) -> str:
@@ -36,7 +39,8 @@ class DecisionModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return decision_params(self.inner)
+        kind = {"class": type(self.inner).__qualname__, "provider": self.inner._provider}
+        return {**kind, **fields_in(self.inner)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         return {**super()._get_ls_params(stop, **kwargs), "ls_provider": self.inner._provider}
@@ -59,10 +63,10 @@ def decision_model(model: object) -> DecisionModel | None:
     It is the same one for the same model, so that all evaluators share its slots and requests.
     """
     loaded = sys.modules.get("langchain_core.decisions.base")  # if there is any decision model
-    if loaded is None or not isinstance(model, loaded.BaseDecisionModel):
+    if not isinstance(model, getattr(loaded, "BaseDecisionModel", ())):
         return None
     # What is kept under the id holds the model, so that no other model has it.
-    made = _made.get(id(model)) or DecisionModel(inner=model, model=model.model)
+    made = _made.get(id(model)) or DecisionModel(inner=model)
     return _made.setdefault(id(model), made)
 
 
@@ -74,10 +78,9 @@ def _request(messages: list[BaseMessage]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _reply(response: Any) -> ChatResult:
-    answers = {
-        name: {"choice": answer.choice, "probabilities": answer.probabilities}
-        for name, answer in response.choices.items()
-    }
+    # Its parts are checked only when it is made, and may have been changed since.
+    response = type(response).model_validate(response.model_dump(warnings=False))
+    answers = {name: answer.model_dump() for name, answer in response.choices.items()}
     # In a text without "<", nothing looks like the tags of a model's reasoning.
     text = json.dumps(answers).replace("<", "\\u003c")
     told = {"model_name": response.model, "request_id": response.request_id}

@@ -13,11 +13,12 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from demur._credentials import SECRET, without_secrets
-from demur._known_secrets import known_secrets
+from demur._known_secrets import known_secrets, secrets_in
+from demur._plain_letters import plain
 from demur._secret_names import is_secret_name
 from demur._text import replace_surrogates
 from demur.schema import Sample
-from demur.shapes.finding import as_messages, distinct
+from demur.shapes.finding import as_messages, distinct, kind_of
 from demur.shapes.messages import last_written, sources, this_turn
 
 CallStatus = Literal["done", "failed", "pending", "none"]
@@ -29,18 +30,13 @@ _STATUS, _EARLIER, _ARGUMENTS = "tool_call", "earlier", "arguments"
 _MOST_OF_RESULT = 400
 _CALLED = "The assistant called "
 _NO_CALLS = "The assistant called no tool. It did nothing."
-_SAID = {
-    "done": "It succeeded",
-    "failed": "It failed",
-    "pending": "It is not finished",
-}
+_SAID = {"done": "It succeeded", "failed": "It failed", "pending": "It is not finished"}
 _BAD = re.compile(
     "(?:error(?:s|ed)?|fail(?:ed|ure)?|rejected|denied|declined|refused|forbidden|unauthorized"
     "|unsuccessful|time[d_ -]*out|not[_ -]?(?:found|sent|allowed))(?!-free|[a-z])"
 )
 _WAITING = re.compile("queued|pending|awaiting|waiting|in[_ -]?progress|processing|requires[_ -]")
 _STATES = ("status", "state", "result")
-_CODES = ("status", "statuscode")
 _NO = ("false", "0", "no")
 _NONE = ("", "none", "null", *_NO)
 _HTTP = "|".join(f"{one.value} {one.phrase}" for one in HTTPStatus if one.value >= 400)
@@ -64,18 +60,19 @@ class _ToolCall:
     status: CallStatus = "pending"
     result: str = ""
 
-    def document(self, earlier: bool, known: Collection[str]) -> Document:
-        """Return the call in words, without the values that are secret.
+    def returned(self, text: str, *, failed: bool) -> _ToolCall:
+        """Return the call with its result, which may say itself that the call failed."""
+        return replace(self, status="failed" if failed else _status(text), result=text)
 
-        Args:
-            earlier: Whether the call stands before the user's last message.
-            known: Values that are secret wherever they stand.
-        """
+    def document(self, earlier: bool, known: Collection[str]) -> Document:
+        """Return the call in words, without the `known` secrets and those that a name tells."""
         given = self.args if isinstance(self.args, Mapping) else {"": self.args}
         args = ", ".join(
             f"{name}={_value(name, value, known)}".lstrip("=") for name, value in given.items()
         )
         called = replace_surrogates(f"{_CALLED}{self.name}({args})")
+        if (letters := plain(called)) is not None:  # evaluators read it so, and its length counts
+            called = letters.text
         result = without_secrets(replace_surrogates(self.result.strip()), known)
         if self.status == "done" and len(result) > _MOST_OF_RESULT:
             result = f"{result[:_MOST_OF_RESULT]} ..."
@@ -90,7 +87,7 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
 
     A call's document says its name, its arguments, and its result or its error. Its metadata has
     `tool_call` (see `CallStatus`), `tool`, `tool_call_id`, `turn`, and `earlier`: whether the call
-    stands before the user's last message. Secret arguments are masked.
+    stands before the user's last message. Secret arguments are masked, also where they come back.
 
     A call failed if its message has the status "error", or if its result says so: JSON with an
     error, `"ok": false` or a status of failure, or a text that begins like an exception, an HTTP
@@ -99,15 +96,18 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
     Args:
         messages: The messages of the conversation. One that stands there twice counts once.
         complete: Whether the assistant can do nothing but by calls in these messages. Then a
-            conversation without calls has one document, which says that nothing was done.
+            conversation without calls and results has one document: that nothing was done.
     """
-    once = [*{one.id or id(one): one for one in messages}.values()]
+    # What was done stays done if its message is removed.
+    once = [*{one.id or id(one): one for one in messages if one.type != "remove"}.values()]
     called = _called(once)
     turns = sum(isinstance(message, HumanMessage) for message in once)
     if not called:
+        # A result without its call says that something was done.
+        complete &= not any(message.type in ("tool", "function") for message in once)
         nothing = Document(_NO_CALLS, metadata={_STATUS: "none", _EARLIER: False})
         return (nothing,) if complete else ()
-    known = known_secrets()
+    known = known_secrets().union(*(secrets_in(call.args) for call in called))
     return tuple(call.document(call.turn < turns, known) for call in called)
 
 
@@ -121,14 +121,15 @@ def sample_of(messages: Sequence[Any]) -> Sample:
         messages: The messages of the conversation, also in short form: `("user", "...")`.
 
     Raises:
-        ValueError: There are no messages, or the model wrote no answer after the user's last one.
+        ValueError: A value is no message, or the model wrote no answer after the user's last one.
     """
-    given = as_messages(messages)
+    given = as_messages(messages) if isinstance(messages, Sequence) else []
     last = last_written(this_turn(given))
-    if last is None or last.tool_calls:
+    if last is None or last.tool_calls or len(given) < len(messages):
         raise ValueError(
-            f"expected messages that end with the model's answer, got {len(given)} messages "
-            "without one: give an agent's messages when it is done"
+            "expected messages that end with the model's answer, and nothing but messages, got "
+            f"{kind_of(messages)} with {len(given)} messages: give an agent's messages, in "
+            "LangChain's classes or in short form, when it is done"
         )
     said = (message for message in reversed(given) if isinstance(message, HumanMessage))
     return Sample(
@@ -161,11 +162,6 @@ def arguments_of_call(document: Document) -> str:
     return document.page_content[len(_CALLED) : end if isinstance(end, int) else None]
 
 
-def is_earlier_call(document: Document) -> bool:
-    """Return whether a document of `tool_calls` stands before the user's last message."""
-    return bool(document.metadata.get(_EARLIER))
-
-
 def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
     """Return the calls in order, each with what came of it."""
     called: list[_ToolCall] = []
@@ -174,9 +170,8 @@ def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
     for message in messages:
         turn += isinstance(message, HumanMessage)
         if isinstance(message, ToolMessage) and message.tool_call_id in last:
-            at, text = last[message.tool_call_id], str(message.text)
-            status = "failed" if message.status == "error" else _status(text)
-            called[at] = replace(called[at], status=status, result=text)
+            at, failed = last[message.tool_call_id], message.status == "error"
+            called[at] = called[at].returned(str(message.text), failed=failed)
         if not isinstance(message, AIMessage):
             continue
         for call in message.tool_calls:
@@ -200,15 +195,13 @@ def _of_server(message: AIMessage, turn: int) -> Iterator[_ToolCall]:
     for call in blocks:
         if call["type"] != "server_tool_call":
             continue
-        result = results.get(call.get("id"))
-        status: CallStatus = "pending"
-        text = ""
-        if result is not None:
+        name = (call.get("extras") or {}).get("tool_name") or call.get("name") or "a tool"
+        made = _ToolCall(name, call.get("args") or {}, call.get("id"), turn)
+        if (result := results.get(made.id)) is not None:
             error = (result.get("extras") or {}).get("error")
             text = _as_text(result.get("output") or error or "")
-            status = "failed" if result.get("status") == "error" else _status(text)
-        name = (call.get("extras") or {}).get("tool_name") or call["name"]
-        yield _ToolCall(name, call.get("args"), call.get("id"), turn, status, text)
+            made = made.returned(text, failed=result.get("status") == "error")
+        yield made
 
 
 def _status(text: str) -> CallStatus:
@@ -227,15 +220,15 @@ def _of_value(said: object) -> CallStatus:
         return "failed"
     if not isinstance(said, Mapping):
         return "done"
-    plain = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
-    states = [str(plain[name]).lower() for name in _STATES if isinstance(plain.get(name), str)]
-    codes = [plain.get(name) for name in _CODES]
-    if "message" in plain:  # else it may be a code of something else, such as an area
-        codes.append(plain.get("code"))
+    values = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
+    states = [str(values[name]).lower() for name in _STATES if isinstance(values.get(name), str)]
+    codes = [values.get("status"), values.get("statuscode")]
+    if "message" in values:  # else it may be a code of something else, such as an area
+        codes.append(values.get("code"))
     failed = (
-        any(_in_words(plain.get(name)) not in _NONE for name in ("error", "errors"))
-        or any(_in_words(plain.get(name)) in _NO for name in ("ok", "success"))
-        or plain.get("iserror") is True
+        any(_in_words(values.get(name)) not in _NONE for name in ("error", "errors"))
+        or any(_in_words(values.get(name)) in _NO for name in ("ok", "success"))
+        or values.get("iserror") is True
         or any(re.fullmatch(r"[45]\d\d", str(code)) for code in codes)
         or any(_BAD.match(state) or _FAILED_TEXT.match(state) for state in states)
     )

@@ -9,6 +9,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler, get_usage_metadata_callback
 from langchain_core.globals import set_llm_cache
 from langchain_core.runnables import RunnableLambda
+from pydantic import HttpUrl
 
 from demur import FEWL, Budget, Cascade, ClaimLabel, Evaluation, Guard, RefChecker, resolve_model
 from demur._known_secrets import known_secrets
@@ -217,6 +219,8 @@ def test_claims_without_an_answer_are_asked_about_again_under_their_numbers() ->
         ({"type": "noul", "noul": 0.9}, "no answer about this claim"),
         (choice("Supported", Supported=1.0), "none of the labels"),
         (choice("Entailment", Entailment=0.9), "cannot be used"),
+        (choice("Entailment", **{**EVEN, "entailment": 0.0}), "nothing else"),
+        (choice("Entailment", **{**EVEN, "Other": 0.5}), "nothing else"),
         (choice("Entailment", **{**EVEN, "Neutral": -0.1}), "cannot be used"),
         (choice("Entailment", **{**EVEN, "Neutral": float("nan")}), "cannot be used"),
         (choice("Entailment", **{**EVEN, "Entailment": float("inf")}), "cannot be used"),
@@ -241,7 +245,43 @@ def test_a_model_that_returns_no_response_is_undetermined_and_its_error_says_why
 
     found = RefChecker(Broken()).invoke(facts.sample(2))
     assert found.undetermined
-    assert "AttributeError: 'dict' object has no attribute" in errors(found)[0]
+    assert "AttributeError: type object 'dict' has no attribute" in errors(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("choice", None),
+        ("choice", ["Entailment"]),
+        ("probabilities", [0.9, 0.05, 0.05]),
+        ("probabilities", {**EVEN, "Entailment": None}),
+        ("probabilities", {**EVEN, "Entailment": "likely"}),
+    ],
+)
+def test_an_answer_that_was_changed_after_it_was_made_is_checked_again(
+    field: str, value: Any
+) -> None:
+    class Changed(TrueDecisions):
+        def _classify(self, state: Any, questions: Any) -> Any:
+            found = super()._classify(state, questions)
+            if "claim_1" in questions:
+                setattr(found.choices["claim_1"], field, value)
+            return found
+
+    found = RefChecker(Changed()).invoke(facts.sample(3))
+    assert labels(found) == [None, C]
+    assert f"claim_1.choice.{field}" in errors(found)[0]
+
+
+def test_a_usage_that_lacks_a_count_costs_no_label() -> None:
+    class Counted(TrueDecisions):
+        def _classify(self, state: Any, questions: Any) -> Any:
+            found = super()._classify(state, questions)
+            found.usage = {"input_tokens": 7}  # type: ignore[typeddict-item]  # as it may come
+            return found
+
+    found = RefChecker(Counted()).invoke(facts.sample(2))
+    assert (found.passed, found.usage.input_tokens, found.usage.output_tokens) == (True, 7, 0)
 
 
 SHARES = st.floats(min_value=0, max_value=1e307)
@@ -390,6 +430,37 @@ def test_langchain_s_cache_answers_for_it_and_holds_no_key() -> None:
     assert KEY not in str(cache._cache)
 
 
+class _AtAddress(TrueDecisions):
+    url: HttpUrl = HttpUrl("http://127.0.0.1:1/v1")
+    weights: Path = Path("weights")
+    seed: bytes = b"\xc9"
+    labels: frozenset[str] = frozenset("abc")
+    client: Any = None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"url": HttpUrl("http://127.0.0.1:2/v1")},
+        {"weights": Path("others")},
+        {"seed": b"\xca"},
+        {"labels": frozenset("ab")},
+        {"model": "decider-2"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_models_that_differ_in_a_field_share_no_cached_reply(changed: dict[str, Any]) -> None:
+    models = [_AtAddress(client=object(), **one) for one in ({}, {}, changed)]
+    set_llm_cache(InMemoryCache())
+    try:
+        found = [RefChecker(model).invoke(facts.sample(2)) for model in models]
+    finally:
+        set_llm_cache(None)
+    assert [one.usage.cached for one in found] == [0, 1, 0]
+    same, again, other = (one.fingerprints["model"] for one in found)
+    assert same == again != other
+
+
 class _Runs(BaseCallbackHandler):
     """Note the runs of models, by whatever kind of event they are told."""
 
@@ -439,6 +510,14 @@ def test_fingerprints_name_the_model_and_its_host_and_hold_no_key() -> None:
     assert differ == {"model"}
 
 
+def test_fingerprints_follow_a_model_that_is_renamed() -> None:
+    model = TrueDecisions()
+    checker = RefChecker(model)
+    model.model = "renamed"
+    told = checker.fingerprints["model"]
+    assert told == "DecisionModel renamed (class=TrueDecisions, provider=tests)"
+
+
 def test_fingerprints_of_other_judges_know_nothing_of_decisions() -> None:
     chat = RefChecker(ScriptedModel(script=facts.judge))
     assert "decision" not in chat.fingerprints["prompts"]
@@ -461,6 +540,15 @@ def test_where_a_chat_model_is_needed_it_is_refused_with_what_to_do(make: Any) -
 
 
 def test_what_is_no_judge_is_refused_with_what_may_be_one() -> None:
+    with pytest.raises(TypeError, match=r"a decision model \(BaseDecisionModel of .*got int"):
+        RefChecker(3)  # type: ignore[arg-type]  # the mistake that is tested
+
+
+def test_other_judges_work_where_langchain_has_moved_its_decision_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("langchain_core.decisions.base.BaseDecisionModel")
+    assert RefChecker(ScriptedModel(script=facts.judge)).invoke(facts.sample(2)).passed
     with pytest.raises(TypeError, match=r"a decision model \(BaseDecisionModel of .*got int"):
         RefChecker(3)  # type: ignore[arg-type]  # the mistake that is tested
 

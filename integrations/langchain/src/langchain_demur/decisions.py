@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -11,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, Field, PrivateAttr, StringConstraints, ValidationError
 
 from demur import DemurError, Evaluation, RefChecker, Sample
+from demur._frozen import FrozenRunnable
 from demur._invalid import in_words
 from demur.schema import ClaimLabel
 
@@ -23,7 +23,7 @@ class _State(BaseModel, extra="forbid", strict=True):
     question: _Text | None = None
 
 
-class ClaimDecisionModel(BaseDecisionModel, frozen=True):
+class ClaimDecisionModel(BaseDecisionModel, FrozenRunnable[Any, Any]):
     """Answer whether a reference supports a claim, as a LangChain decision model.
 
     The state is a mapping with a "reference", which is a text or a list of texts, a "claim", and
@@ -53,16 +53,20 @@ class ClaimDecisionModel(BaseDecisionModel, frozen=True):
     model: str = "small"
     _checker: RefChecker = PrivateAttr()
 
-    def __init__(self, model: str = "small", **fields: Any) -> None:
+    def __init__(self, model: str = "small") -> None:
         """Make the decision model; the class describes the argument."""
-        super().__init__(model=model, **fields)
+        super().__init__(model=model)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Make the judge, so that a wrong name is reported before the first question."""
+        super().model_post_init(context)
         # A judge without probabilities refuses `supported_from`. Without a threshold, an evaluation
         # has a label or is undetermined.
         options: Any = {"claims": "sentences", "supported_from": 0.5, "threshold": None}
         try:
-            self._checker = RefChecker(model, **options)
+            self._checker = RefChecker(self.model, **options)
         except ValueError as error:
-            raise ValueError(f"{model!r} is no judge with probabilities: {error}") from None
+            raise ValueError(f"{self.model!r} is no judge with probabilities: {error}") from None
 
     @property
     def _provider(self) -> str:
@@ -89,6 +93,10 @@ class ClaimDecisionModel(BaseDecisionModel, frozen=True):
         return ClassifierResponse.model_validate(found)
 
 
+# Whoever changes the public one is not to get the answer to another question.
+_SUPPORTED = ClaimDecisionModel.SUPPORTED.model_copy()
+
+
 def _asked(questions: Mapping[str, Any]) -> dict[str, dict[ClaimLabel | None, str]]:
     """Return the names of each `Choice`, by label, and {} for `SUPPORTED`; refuse others."""
     known = {label.casefold(): label for label in ClaimLabel}
@@ -97,18 +105,12 @@ def _asked(questions: Mapping[str, Any]) -> dict[str, dict[ClaimLabel | None, st
         names = question.criteria if isinstance(question, Choice) else ()
         asked[key] = {known.get(name.casefold()): name for name in names}
         right = len(names) == len(known) and {*asked[key]} == {*ClaimLabel}
-        if not right and _words(question) != _words(ClaimDecisionModel.SUPPORTED):
+        if not right and question != _SUPPORTED:
             raise ValueError(
                 f"demur's judges cannot answer the question {key!r}: ask a Choice between "
                 "Entailment, Contradiction and Neutral, or ClaimDecisionModel.SUPPORTED"
             )
     return asked
-
-
-def _words(question: Any) -> list[str] | None:
-    # A `Noul` with criteria could be another question.
-    plain = isinstance(question, Noul) and question.criteria is None
-    return re.findall(r"\w+", str(question.instructions).casefold()) if plain else None
 
 
 def _sample(state: State) -> Sample:

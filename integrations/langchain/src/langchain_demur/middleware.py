@@ -8,11 +8,7 @@ from typing import Any
 
 from langchain.agents import middleware
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.structured_output import (
-    AutoStrategy,
-    StructuredOutputError,
-    ToolStrategy,
-)
+from langchain.agents.structured_output import AutoStrategy, StructuredOutputError, ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from pydantic_core import from_json, to_json
@@ -57,9 +53,10 @@ _CONVERSATION = "conversation"
 _TracePolicy: Any = getattr(middleware, "TracePolicy", None)  # since langchain 1.5
 
 
-def _outcome(response: ModelResponse[Any]) -> dict[str, Any]:
+def _outcome(response: ModelResponse[Any] | None) -> dict[str, Any]:
     """Return what the guard says of a response, without the texts that it quotes."""
-    marks = [message.response_metadata.get(MARK, {}) for message in response.result]
+    result = response.result if response else ()  # an error has no response
+    marks = [message.response_metadata.get(MARK, {}) for message in result]
     keys = ("outcome", "reason", "rejected")
     return {key: mark[key] for mark in marks for key in keys if key in mark}
 
@@ -294,13 +291,11 @@ def _without_forms(messages: Sequence[AnyMessage], form: Any) -> list[AnyMessage
     if isinstance(form, AutoStrategy):
         form = ToolStrategy(form.schema)
     names = {spec.name for spec in form.schema_specs} if isinstance(form, ToolStrategy) else set()
-    kept: list[AnyMessage] = []
-    for one in messages:
-        if names and isinstance(one, AIMessage):
+    kept = [one for one in messages if not (isinstance(one, ToolMessage) and one.name in names)]
+    for at, one in enumerate(kept):
+        if isinstance(one, AIMessage) and names:
             calls = [call for call in one.tool_calls if call["name"] not in names]
-            kept.append(one.model_copy(update={"tool_calls": calls}))
-        elif not (isinstance(one, ToolMessage) and one.name in names):
-            kept.append(one)
+            kept[at] = one.model_copy(update={"tool_calls": calls})
     return kept
 
 

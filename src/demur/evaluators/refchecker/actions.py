@@ -31,8 +31,6 @@ from demur.shapes import CallStatus, is_users
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
 _COPIED = 0.8  # The share of a claim's words in one argument from which it is the claim itself.
-# In "e-mailed", the "e" looks like a word of some languages.
-_E_MAIL = re.compile(r"\be-mail", re.IGNORECASE)
 _CLAUSES = re.compile(r"[,;:!\u2013\u2014\u3002\uff0c\u3001\u060c\u061b\u0964]|\.(?=\s|$)")
 
 _OUTCOMES: Mapping[CallStatus, ActionOutcome] = {
@@ -48,72 +46,53 @@ Judge = Callable[[Sample, Sequence[int]], Steps[LabelledClaims]]
 
 
 def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Steps[LabelledClaims]:
-    """Label claims, each by those contexts that it may be judged by.
-
-    Args:
-        claims: The claims.
-        sample: The sample, with the calls of an agent among its contexts or without.
-        judge: A function that labels the claims with the given indices by a sample's references.
-    """
+    """Label claims; if there are calls, each by those contexts that it may be judged by."""
     calls = calls_in(sample)
     if not calls:
         return (yield from judge(sample, range(len(claims))))
     reports = [_Report(claim, sample) for claim in claims]
-    every_call = tuple(call.at for call in calls)
+    decided = [_without_judge(*one, calls) for one in zip(claims, reports, strict=True)]
+    found = {at: (claim, 1.0) for at, claim in enumerate(decided) if claim is not None}
+    details: list[Mapping[str, Any]] = []
+
+    def look(hidden: Mapping[int, tuple[int, ...]]) -> Steps[None]:
+        """Judge claims, by index, without the contexts that are hidden from each."""
+        views: dict[tuple[int, ...], list[int]] = {}
+        for at, of_claim in hidden.items():
+            views.setdefault(of_claim, []).append(at)
+        parts = yield from side_by_side(
+            [judge(hiding(sample, view), of_view) for view, of_view in views.items()]
+        )
+        for of_view, part in zip(views.values(), parts, strict=True):
+            details.append(part.details)
+            for at, claim, sure in zip(of_view, part.claims, part.confidence, strict=True):
+                if claim.label is not None or at not in found:
+                    found[at] = claim, sure
+
     said = [at for at, document in enumerate(sample.contexts) if is_users(document)]
-    out_of_sight = [
+    unseen = {
         # The user is believed, but does not know what the assistant did.
-        tuple([c.at for c in calls if not report.may_rest_on(c)] + said * report.own)
-        for report in reports
-    ]
-    found: dict[int, tuple[Claim, float]] = {}
-    for at, (claim, report) in enumerate(zip(claims, reports, strict=True)):
-        if (decided := _without_judge(claim, report, calls)) is not None:
-            found[at] = decided, 1.0
+        at: tuple([c.at for c in calls if not report.may_rest_on(c)] + said * report.own)
+        for at, report in enumerate(reports)
+        if at not in found
+    }
     # A claim that is no report is judged by results alone first, as if there were no calls.
-    open_at = [at for at in range(len(claims)) if at not in found]
-    hidden = {at: out_of_sight[at] if reports[at].own else every_call for at in open_at}
-    details = yield from _judge_by_view(hidden, sample, judge, found)
-    unsupported = (at for at in open_at if found[at][0].label is not ClaimLabel.ENTAILMENT)
-    hidden = {at: out_of_sight[at] for at in unsupported if out_of_sight[at] != hidden[at]}
-    before = {at: found[at] for at in hidden}
-    details += yield from _judge_by_view(hidden, sample, judge, found)
-    found |= {at: one for at, one in before.items() if found[at][0].label is None}
-    labelled = []
-    for at in range(len(claims)):
-        claim, sure = found[at]
-        settled = _settled(claim, reports[at], calls)
-        labelled.append((settled, sure if settled.label is claim.label else 1.0))
-    return LabelledClaims(
-        tuple(claim for claim, _ in labelled),
-        tuple(sure for _, sure in labelled),
-        _together(details),
+    every_call = tuple(call.at for call in calls)
+    first = {at: view if reports[at].own else every_call for at, view in unseen.items()}
+    yield from look(first)
+    yield from look(
+        {
+            at: view
+            for at, view in unseen.items()
+            if view != first[at] and found[at][0].label is not ClaimLabel.ENTAILMENT
+        }
     )
-
-
-def _judge_by_view(
-    hidden: Mapping[int, tuple[int, ...]],
-    sample: Sample,
-    judge: Judge,
-    found: dict[int, tuple[Claim, float]],
-) -> Steps[list[Mapping[str, Any]]]:
-    """Put claims with their labels and confidence into `found`, and return the details.
-
-    Args:
-        hidden: For the index of each claim, the contexts that it may not be judged by.
-        sample: The sample.
-        judge: The judge, which is asked once for all claims that may be judged by the same.
-        found: What is found, by the index of the claim.
-    """
-    views: dict[tuple[int, ...], list[int]] = {}
-    for at, of_claim in hidden.items():
-        views.setdefault(of_claim, []).append(at)
-    parts = yield from side_by_side(
-        [judge(hiding(sample, view), of_view) for view, of_view in views.items()]
+    settled = tuple(_settled(found[at][0], report, calls) for at, report in enumerate(reports))
+    confidence = tuple(
+        found[at][1] if claim.label is found[at][0].label else 1.0
+        for at, claim in enumerate(settled)
     )
-    for of_view, part in zip(views.values(), parts, strict=True):
-        found |= zip(of_view, zip(part.claims, part.confidence, strict=True), strict=True)
-    return [part.details for part in parts]
+    return LabelledClaims(settled, confidence, _together(details))
 
 
 def without_calls(sample: Sample) -> Sample:
@@ -158,11 +137,23 @@ class _Report:
     @property
     def denies_all(self) -> bool:
         """Return whether each clause says that the assistant did not do something."""
-        clauses = (one for one in _CLAUSES.split(self.words) if any(map(str.isalnum, one)))
         return all(
             _says(clause, "actions.did_not") and not _says(clause, "contrast.always")
-            for clause in clauses
+            for clause in self._clauses
         )
+
+    @property
+    def did_at_last(self) -> bool:
+        """Return whether the last clause about an action says that it was done.
+
+        "The first try failed, but I sent it" does, and "I sent it, but it bounced" does not.
+        """
+        telling = (one for one in self._clauses if _says(one, "actions.did") or _undone(one))
+        return self.did and not any(map(_undone, [*telling][-1:]))
+
+    @property
+    def _clauses(self) -> list[str]:
+        return [one for one in _CLAUSES.split(self.words) if any(map(str.isalnum, one))]
 
 
 def _reports(words: str) -> bool:
@@ -181,7 +172,8 @@ def _says(words: str, name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _found(words: str, name: str) -> tuple[bool, str]:
     """Return whether a text has a pattern of a list, in its language, and the text without it."""
-    said = plain(_E_MAIL.sub("email", words))
+    # In "e-mailed", the "e" looks like a word of some languages.
+    said = plain(words).replace("e-mail", "email")
     for language in dict.fromkeys((*likely(said), *nearest(said))):
         rest, count = language.pattern(name, whole_words=True).subn(" ", language.rewritten(said))
         if count:
@@ -197,14 +189,13 @@ def _without_judge(claim: Claim, report: _Report, calls: Sequence[Call]) -> Clai
 
     Such a claim says what the assistant did, or did not do, where no call was done. If no call was
     made at all, "I have not sent anything" holds, and "I tried to send it" does not. If calls are
-    unfinished, only a claim that something was done is decided here.
+    unfinished, only a claim that something was done at last is decided here.
     """
     if any(call.status == "done" and not (call.earlier and report.again) for call in calls):
         return None
     nothing = all(call.status == "none" for call in calls)
-    if report.did and (nothing or not report.undone):
-        refuted = {"label": ClaimLabel.NEUTRAL, "support": 0.0}
-        return _settled(claim.model_copy(update=refuted), report, calls)
+    if report.did_at_last or (report.did and nothing):
+        return _settled(claim.model_copy(update={"label": ClaimLabel.NEUTRAL}), report, calls)
     if nothing and report.denies_all:
         label = ClaimLabel.ENTAILMENT
         holds = {"label": label, "support": 1.0, "evidence": (quoted(calls[0], label),)}
@@ -236,17 +227,12 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
         if report.undone:
             return claim
         if against := unfinished or _one_of_all(report, alike):
-            return _refuted(claim, against, support=0.0, probabilities=None)
+            return _refuted(claim, against)
         return claim.model_copy(update={"action": ActionOutcome.DONE if report.own else None})
-    against = unfinished
-    if report.own and against is None:
-        against = done or next((call for call in calls if call.status == "none"), None)
-    if against is not None:
-        return _refuted(claim, against)
     if not report.did:
-        return claim
-    never = {"action": ActionOutcome.NEVER, "label": ClaimLabel.CONTRADICTION, "evidence": ()}
-    return claim.model_copy(update=never)
+        return _refuted(claim, unfinished) if unfinished else claim
+    nothing = (call for call in calls if call.status == "none")
+    return _refuted(claim, unfinished or done or next(nothing, None))
 
 
 def _is_closer(claim: Claim, call: Call, shared: int) -> bool:
@@ -256,9 +242,7 @@ def _is_closer(claim: Claim, call: Call, shared: int) -> bool:
     """
     wanted = beginnings(claim.text)
     return any(
-        one.label is ClaimLabel.ENTAILMENT
-        and one.text not in call.text
-        and len(wanted & beginnings(one.text)) > shared
+        one.text not in call.text and len(wanted & beginnings(one.text)) > shared
         for one in claim.evidence
     )
 
@@ -280,22 +264,24 @@ def _one_of_all(report: _Report, alike: Mapping[Call, int]) -> Call | None:
     return None
 
 
-def _refuted(claim: Claim, call: Call, **changes: Any) -> Claim:
+def _refuted(claim: Claim, call: Call | None) -> Claim:
+    """Return a claim that a call refutes, or that no call supports."""
     label = ClaimLabel.CONTRADICTION
-    evidence = (quoted(call, label),)
-    refuted = {"label": label, "evidence": evidence, "action": _OUTCOMES[call.status]}
-    return claim.model_copy(update={**changes, **refuted})
+    refuted = {"label": label, "support": 0.0, "probabilities": None}
+    if call is None:
+        return claim.model_copy(update={**refuted, "action": ActionOutcome.NEVER, "evidence": ()})
+    of_call = {"action": _OUTCOMES[call.status], "evidence": (quoted(call, label),)}
+    return claim.model_copy(update={**refuted, **of_call})
 
 
-def _together(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _together(details: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the details of several parts as one, as if all claims had been one part."""
-    merged: dict[str, Any] = {}
-    for name, value in (pair for part in parts for pair in part.items()):
-        before = merged.get(name)
-        if before is None or isinstance(value, str):
-            merged[name] = value
-        elif isinstance(value, Mapping):
-            merged[name] = {key: before[key] + value[key] for key in value}
-        else:
-            merged[name] = before + value if name in ("windows", "known") else max(before, value)
-    return merged
+    parts = [part for part in details if part]
+    if not parts:
+        return {}
+    estimates = [part["estimate"] for part in parts]
+    return {
+        **{name: max(part[name] for part in parts) for name in parts[0] if name != "estimate"},
+        **{name: sum(part[name] for part in parts) for name in ("windows", "known")},
+        "estimate": {name: sum(one[name] for one in estimates) for name in estimates[0]},
+    }

@@ -9,26 +9,20 @@ from functools import cached_property
 
 from demur.evaluators.refchecker.assertion import beginnings
 from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import CallStatus, arguments_of_call, is_earlier_call, status_of_call
+from demur.shapes import CallStatus, arguments_of_call, status_of_call
 
-# Words of the names of tools that only read.
+# Words of the names of tools that only read: verbs, and what is read.
 _READS = frozenset(
     [
         *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
-        *("google", "grep", "inspect", "list", "look", "lookup", "ls", "query", "read"),
-        *("retrieve", "scrape", "search", "select", "show", "view", "web", "wiki"),
+        *("grep", "inspect", "list", "look", "lookup", "ls", "query", "read", "retrieve"),
+        *("scrape", "search", "select", "show", "view"),
     ]
 )
-# A tool with one of these words in its name does not only read.
-_CHANGES = frozenset(
-    [
-        *("add", "book", "cancel", "create", "delete", "edit", "insert", "mark", "move", "open"),
-        *("pay", "post", "put", "remove", "save", "send", "set", "submit", "update", "write"),
-    ]
-)
+_READ_FROM = frozenset(["google", "web", "wiki"])
 _MOST_QUOTED = 300
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ARGUMENT = re.compile(r"(?:\(|, )\w+=")
+_ARGUMENT = re.compile(r"(?:\(|, )[\w-]+=")
 
 
 @dataclass(frozen=True)
@@ -53,12 +47,12 @@ class Call:
     @property
     def reads(self) -> bool:
         """Return whether the tool reads something, by its name."""
-        return not _READS.isdisjoint(self._words)
+        return not (_READS | _READ_FROM).isdisjoint(self._words)
 
     @property
     def only_reads(self) -> bool:
-        """Return whether the tool reads something and changes nothing, by its name."""
-        return self.reads and _CHANGES.isdisjoint(self._words)
+        """Return whether the name of the tool begins with reading, as in "search_flights"."""
+        return not _READS.isdisjoint(self._words[:1])
 
     @cached_property
     def _words(self) -> list[str]:
@@ -66,8 +60,8 @@ class Call:
 
     @cached_property
     def values(self) -> list[frozenset[str]]:
-        """Return the beginnings of the words of each argument."""
-        return [beginnings(value) for value in _ARGUMENT.split(self.arguments)[1:]]
+        """Return the beginnings of the words of each argument, behind those of the tool's name."""
+        return [beginnings(value) for value in _ARGUMENT.split(self.arguments)]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -83,7 +77,7 @@ def calls_in(sample: Sample) -> list[Call]:
             document.page_content,
             status,
             str(document.metadata.get("tool") or ""),
-            is_earlier_call(document),
+            bool(document.metadata["earlier"]),
             arguments_of_call(document),
         )
         for at, document in enumerate(sample.contexts)

@@ -135,8 +135,7 @@ def in_groups(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         def listed(group: Sequence[int]) -> Listed:
-            texts = [claims[at].text if at - 1 in group else claims[at].alone for at in group]
-            return {at + 1: text for at, text in zip(group, texts, strict=True)}
+            return {n + 1: claims[n].text if n - 1 in group else claims[n].alone for n in group}
 
         findings = [[WindowFinding() for _ in claims] for _ in windows]
         requests = list(product(range(len(windows)), _groups(claims)))

@@ -21,21 +21,22 @@ from demur.prompting import as_shown
 from demur.runtime import ChatCall, DecisionModel, Outcome, Reply
 from demur.schema import ClaimLabel
 
-QUESTIONS = f"decision=#{digest((DECISION, DECISION_LABELS))}"
-"""The fingerprint of the questions."""
+_SUPPORTED_FROM = 0.5
+QUESTIONS = f"decision=#{digest((DECISION, DECISION_LABELS, _SUPPORTED_FROM))}"
+"""The fingerprint of the questions, and of how their answers are read."""
 OF_CLAIM = count_tokens(json.dumps([DECISION.system, DECISION_LABELS]))
 """The tokens of the question about a claim, estimated."""
 _UNUSABLE = (
-    "the decision model's probabilities cannot be used: expected a finite number of at least 0 "
-    "for each of the labels, and a sum greater than 0"
+    "the decision model's probabilities cannot be used: expected one for each of the three labels "
+    "and for nothing else, none of them negative, with a finite sum greater than 0"
 )
-_NO_PROBABILITIES = (
+_NO_SHARES = (
     "the decision model gave no probabilities, which supported_from and a Threshold on the support "
     "need: leave these out, or choose a model that gives probabilities"
 )
 
 
-def decided(model: DecisionModel, supported_from: float | None, by_label: bool) -> Checker:
+def decided(model: DecisionModel, supported_from: float | None) -> Checker:
     """Check all claims of a group in one request for each window, with a question for each claim.
 
     Claims without a usable answer are asked about again (`checking.in_groups`). So are claims whose
@@ -43,13 +44,12 @@ def decided(model: DecisionModel, supported_from: float | None, by_label: bool) 
 
     Args:
         model: The model.
-        supported_from: The probability from which a claim is supported.
-        by_label: Whether the choice alone labels a claim, if the model gives no probabilities.
+        supported_from: The probability from which a claim is supported. None: 0.5, and if the model
+            gives no probabilities, its choice labels the claim.
     """
 
     def call(window: Window, question: str | None, listed: Listed) -> ChatCall:
-        prompt = _prompt(window_text(window), question, listed)
-        return ChatCall(model, [HumanMessage(prompt)], "checking")
+        return ChatCall(model, [_asked(window_text(window), question, listed)], "checking")
 
     def read(outcome: Outcome[Reply], window: Window, listed: Listed, first: bool) -> Answers:
         if outcome.error is not None:
@@ -57,23 +57,20 @@ def decided(model: DecisionModel, supported_from: float | None, by_label: bool) 
             return dict.fromkeys(listed, WindowFinding(error=outcome.error)), smaller
         answers = json.loads(outcome.value.text)
         found = {at: _finding(answers.get(f"claim_{at}"), supported_from) for at in listed}
-        unread = [at for at, finding in found.items() if finding.label is None]
-        if not by_label:
-            without = [at for at in listed if found[at].label and not found[at].probabilities]
-            found |= dict.fromkeys(without, WindowFinding(error=_NO_PROBABILITIES))
+        unread = [at for at, finding in found.items() if finding.error not in (None, _NO_SHARES)]
         return found, unread
 
     return checking.in_groups(call, read)
 
 
-def _prompt(reference: str, question: str | None, listed: Listed) -> str:
+def _asked(reference: str, question: str | None, listed: Listed) -> HumanMessage:
     """Return state and questions as JSON, as `DecisionModel` reads them."""
     asked = {"question": as_shown(question)} if question else {}
     claims = {str(at): as_shown(text) for at, text in listed.items()}
     state = {"reference": as_shown(reference), **asked, "claims": claims}
     told = {f"claim_{at}": DECISION.system.format(number=at) for at in listed}
     questions = {at: {"instructions": told[at], "criteria": DECISION_LABELS} for at in told}
-    return json.dumps({"state": state, "questions": questions}, ensure_ascii=False)
+    return HumanMessage(json.dumps({"state": state, "questions": questions}, ensure_ascii=False))
 
 
 def _finding(answer: Any, supported_from: float | None) -> WindowFinding:
@@ -82,10 +79,11 @@ def _finding(answer: Any, supported_from: float | None) -> WindowFinding:
     if answer["choice"] not in DECISION_LABELS:
         return WindowFinding(error="the decision model chose none of the labels")
     if not (given := answer["probabilities"]):
-        return WindowFinding(ClaimLabel(answer["choice"]))
-    shares = {label: given.get(label.value, math.nan) for label in ClaimLabel}
-    total = sum(shares.values()) if min(shares.values()) >= 0 else math.nan
-    if not 0 < total < math.inf:
+        chosen = WindowFinding(ClaimLabel(answer["choice"]))
+        return chosen if supported_from is None else WindowFinding(error=_NO_SHARES)
+    total = sum(given.values())
+    if {*given} != {*DECISION_LABELS} or min(given.values()) < 0 or not 0 < total < math.inf:
         return WindowFinding(error=_UNUSABLE)
-    shares = {label: share / total for label, share in shares.items()}
-    return WindowFinding(checking.label_of(shares, supported_from), shares)
+    shares = {label: given[label.value] / total for label in ClaimLabel}
+    least = _SUPPORTED_FROM if supported_from is None else supported_from
+    return WindowFinding(checking.label_of(shares, least), shares)

@@ -71,10 +71,10 @@ _WINDOW_TOKENS = {
 _MAX_WINDOWS = {"nli": 4, SMALL: 4}
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
-# likely label.
+# likely label. None of a decision model lets it decide without probabilities.
 _SUPPORTED_FROM: dict[str, float | None] = {
     **{"logprobs": 0.5, "adapter": 0.5, "nli": None},
-    **{SMALL: 0.5, _DECISION: 0.5},
+    **{SMALL: 0.5, _DECISION: None},
 }
 _TOGETHER = ("joint", _DECISION)
 _SOFT_THRESHOLD = 0.8
@@ -397,13 +397,13 @@ class RefChecker(ClaimEvaluator):
         Raises:
             UndeterminedError: There are no references.
         """
-        others = without_calls(sample).contexts
-        others = tuple(document for document in others if not is_users(document))
+        texts = without_calls(sample).contexts
+        others = [document for document in texts if not is_users(document)]
         if _any_text(others, sample.reference):
             return sample
         said = sample.contexts if _any_text(sample.contexts, None) else ()
         if self.retriever is None:
-            if _any_text(without_calls(sample).contexts, None) or reports_on_calls(sample):
+            if _any_text(texts, None) or reports_on_calls(sample):
                 return sample
             raise UndeterminedError(NO_REFERENCES, cause=_NO_CONTEXTS)
         query = sample.question or sample.answer
@@ -428,13 +428,7 @@ class RefChecker(ClaimEvaluator):
     def _judged(
         self, sample: Sample, claims: Sequence[Claim], shown: Sequence[AskedClaim]
     ) -> Steps[LabelledClaims]:
-        """Label claims by all references of a sample.
-
-        Args:
-            sample: The sample.
-            claims: The claims.
-            shown: The claims as a judge is asked about them.
-        """
+        """Label claims, which a judge is `shown` in a form of their own, by all references."""
         if not _any_text(sample.contexts, sample.reference):
             unread = tuple(claim.model_copy(update={"error": NO_REFERENCES}) for claim in claims)
             return LabelledClaims(unread, (0.0,) * len(unread))
@@ -544,9 +538,7 @@ class RefChecker(ClaimEvaluator):
         if self._classifier is not None:
             return own(checking.classified(self._classifier, self._least))
         if isinstance(self._judge, DecisionModel):
-            bound = self._by_support and isinstance(self.threshold, Threshold)
-            by_label = self.supported_from is None and not bound
-            return deciding.decided(self._judge, self._least, by_label)
+            return deciding.decided(self._judge, self._least)
         chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
             return checking.joint(chat, prompt)
