@@ -285,8 +285,8 @@ class Claim(_Value):
     @property
     def reason(self) -> str | None:
         """Return what the search for strings, or the calls, say against the claim, in words."""
-        told = "; ".join(map(str, self.missing_strings))
-        return told or (None if self.action is None else _OF_ACTION.get(self.action))
+        of_action = None if self.action is None else _OF_ACTION.get(self.action)
+        return of_action or "; ".join(map(str, self.missing_strings)) or None
 
 
 def failure_of(claim: Claim) -> Failure | None:

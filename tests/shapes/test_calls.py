@@ -511,8 +511,8 @@ def test_a_secret_is_masked_that_is_named_beside_it_or_comes_back() -> None:
         pairs=[["password", "lantern-45"]],
     )
     assert document.page_content == (
-        "The assistant called send_mail(key=API_KEY, value=[secret], pairs=[[password, [secret]]]). "
-        "It succeeded: The key is now [secret], and the password [secret]."
+        "The assistant called send_mail(key=API_KEY, value=[secret], pairs=[[password, [secret]]])"
+        ". It succeeded: The key is now [secret], and the password [secret]."
     )
 
 
@@ -577,9 +577,14 @@ def test_messages_in_short_form_are_a_sample_too() -> None:
         [AIMessage("I sent it."), ASKED],
         [ASKED, calls(("send_mail", {}, "a"))],
         [ASKED, calls(("send_mail", {}, "a")), ToolMessage("sent", tool_call_id="a")],
+        [ASKED, {"type": "ai", "content": "", "tool_calls": []}, AIMessage("I sent nothing.")],
+        [ASKED, None, AIMessage("I sent nothing.")],
+        None,
+        "I sent nothing.",
+        AIMessage("I sent nothing."),
     ],
 )
-def test_messages_without_an_answer_are_refused(messages: list[Any]) -> None:
+def test_messages_without_an_answer_or_beside_something_else_are_refused(messages: Any) -> None:
     with pytest.raises(ValueError, match="expected messages that end with the model's answer"):
         sample_of(messages)
 

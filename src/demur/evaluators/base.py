@@ -67,11 +67,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
 
     @property
     def reads_calls(self) -> bool:
-        """Return whether the evaluator knows the calls of an agent from other contexts.
-
-        If it does not, the calls are left out of the contexts that it is given, since what an agent
-        wrote into them is no evidence.
-        """
+        """Return whether the evaluator knows an agent's calls; if not, it is not given them."""
         return False
 
     @abstractmethod
@@ -209,10 +205,9 @@ def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
 
 def readable(evaluator: object, sample: Sample) -> Sample:
     """Return the sample, without an agent's calls if the evaluator does not know them."""
-    contexts = sample.contexts
-    sources = tuple(document for document in contexts if status_of_call(document) is None)
-    if len(sources) == len(contexts) or getattr(evaluator, "reads_calls", False):
+    if getattr(evaluator, "reads_calls", False) or not any(map(status_of_call, sample.contexts)):
         return sample
+    sources = tuple(document for document in sample.contexts if not status_of_call(document))
     return sample.model_copy(update={"contexts": sources})
 
 

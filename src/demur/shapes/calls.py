@@ -38,7 +38,7 @@ _BAD = re.compile(
 _WAITING = re.compile("queued|pending|awaiting|waiting|in[_ -]?progress|processing|requires[_ -]")
 _STATES = ("status", "state", "result")
 _NO = ("false", "0", "no")
-_NONE = ("", "none", "null", *_NO)
+_NONE = ("", "none", "null", "[]", "{}", *_NO)
 _HTTP = "|".join(f"{one.value} {one.phrase}" for one in HTTPStatus if one.value >= 400)
 _NOTHING_WRONG = r"(?!\s*(?i:none|null|0)\s*(?:[,;\n]|\Z))"
 _FAILED_TEXT = re.compile(
@@ -111,7 +111,7 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
     return tuple(call.document(call.turn < turns, known) for call in called)
 
 
-def sample_of(messages: Sequence[Any]) -> Sample:
+def sample_of(messages: Any) -> Sample:
     """Return the sample of an agent's messages, which are judged as the whole of what was done.
 
     The question is the user's last message, and the answer is what the model wrote last behind it.
@@ -151,9 +151,8 @@ def calls_last(documents: Iterable[Document]) -> tuple[Document, ...]:
     The indices of the others are then the same if the calls are left out.
     """
     given = [*documents]
-    calls = [document for document in given if status_of_call(document) is not None]
-    others = (document for document in given if status_of_call(document) is None)
-    return (*distinct(others), *calls)
+    others = distinct(document for document in given if not status_of_call(document))
+    return (*others, *filter(status_of_call, given))
 
 
 def arguments_of_call(document: Document) -> str:
@@ -221,13 +220,17 @@ def _of_value(said: object) -> CallStatus:
     if not isinstance(said, Mapping):
         return "done"
     values = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
+    bad, good = (
+        {str(values.get(name)).strip().lower() for name in names}
+        for names in (("error", "errors"), ("ok", "success"))
+    )
     states = [str(values[name]).lower() for name in _STATES if isinstance(values.get(name), str)]
     codes = [values.get("status"), values.get("statuscode")]
     if "message" in values:  # else it may be a code of something else, such as an area
         codes.append(values.get("code"))
     failed = (
-        any(_in_words(values.get(name)) not in _NONE for name in ("error", "errors"))
-        or any(_in_words(values.get(name)) in _NO for name in ("ok", "success"))
+        not bad.issubset(_NONE)
+        or not good.isdisjoint(_NO)
         or values.get("iserror") is True
         or any(re.fullmatch(r"[45]\d\d", str(code)) for code in codes)
         or any(_BAD.match(state) or _FAILED_TEXT.match(state) for state in states)
@@ -235,11 +238,6 @@ def _of_value(said: object) -> CallStatus:
     if failed:
         return "failed"
     return "pending" if any(map(_WAITING.match, states)) else "done"
-
-
-def _in_words(value: object) -> str:
-    empty = value is None or value == [] or value == {}
-    return "" if empty else str(value).strip().lower()
 
 
 def _value(name: object, value: Any, known: Collection[str]) -> str:

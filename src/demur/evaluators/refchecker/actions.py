@@ -257,11 +257,8 @@ def _one_of_all(report: _Report, alike: Mapping[Call, int]) -> Call | None:
         return None
     done = [call for call in alike if call.status == "done"]
     succeeded, tools = {call.arguments for call in done}, {call.tool for call in done[:1]}
-    for call, shared in alike.items():
-        belongs = shared > 1 or call.tool in tools
-        if call.unfinished and belongs and call.arguments not in succeeded:
-            return call
-    return None
+    belonging = (call for call, shared in alike.items() if shared > 1 or call.tool in tools)
+    return next((c for c in belonging if c.unfinished and c.arguments not in succeeded), None)
 
 
 def _refuted(claim: Claim, call: Call | None) -> Claim:

@@ -22,7 +22,7 @@ _READS = frozenset(
 _READ_FROM = frozenset(["google", "web", "wiki"])
 _MOST_QUOTED = 300
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ARGUMENT = re.compile(r"(?:\(|, )[\w-]+=")
+_ARGUMENT = re.compile(r"(?:\(|, )\w+=")
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,13 @@ class Call:
 
 def calls_in(sample: Sample) -> list[Call]:
     """Return the calls among a sample's contexts, in their order."""
-    return [
-        Call(
-            at,
-            document.page_content,
-            status,
-            str(document.metadata.get("tool") or ""),
-            bool(document.metadata["earlier"]),
-            arguments_of_call(document),
-        )
-        for at, document in enumerate(sample.contexts)
-        if (status := status_of_call(document)) is not None
-    ]
+    calls = []
+    for at, document in enumerate(sample.contexts):
+        if (status := status_of_call(document)) is not None:
+            text, about = document.page_content, document.metadata
+            tool, earlier = str(about.get("tool") or ""), bool(about["earlier"])
+            calls.append(Call(at, text, status, tool, earlier, arguments_of_call(document)))
+    return calls
 
 
 def hiding(sample: Sample, hidden: Sequence[int]) -> Sample:

@@ -50,14 +50,14 @@ def recall(judge: object, sample: Sample, claims: Iterable[str]) -> dict[str, Ju
     """
     known = _memory(judge, sample)
     now = _contexts(sample)
-    calls = [status_of_call(document) is not None for document in sample.contexts]
     found = {}
     for claim in claims:
         contexts, judged = known.get(claim, ((), None))
         if judged is None:
             continue
-        followed = judged.label is ClaimLabel.ENTAILMENT and contexts == now[: len(contexts)]
-        if contexts == now or (followed and not any(calls[len(contexts) :])):
+        further = sample.contexts[len(contexts) :]
+        followed = contexts == now[: len(contexts)] and not any(map(status_of_call, further))
+        if contexts == now or (followed and judged.label is ClaimLabel.ENTAILMENT):
             found[claim] = judged
     return found
 
