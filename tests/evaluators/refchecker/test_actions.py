@@ -49,6 +49,7 @@ Say = Callable[[str, str], ClaimLabel]
 
 MODES = ["joint", "per_claim", "logprobs"]
 SENT: Made = ("send_mail", {"to": "Dana"}, '{"ok": true}')
+LOOKED_UP: Made = ("get_person", {"name": "Dana"}, "Dana: staff since 2019.")
 NOT_SENT: Made = ("send_mail", {"to": "Dana"}, "Error: no such mailbox")
 UNSENT: Made = ("send_mail", {"to": "Dana"}, None)
 
@@ -463,6 +464,13 @@ def test_the_error_of_a_call_is_no_evidence_that_it_was_done(name: str) -> None:
     ]
     found = check(Judge(E), "The flight LH123 is booked.", *made)
     assert labels(found) == [(C, FAILED)]
+
+
+def test_a_fact_that_only_shares_a_word_with_a_failed_call_keeps_the_label_of_the_judge() -> None:
+    found = check(Judge(N), "Dana lives in Lund.", LOOKED_UP, NOT_SENT)
+    assert labels(found) == [(N, None)]
+    about = check(Judge(N), "The mail to Dana is on its way.", LOOKED_UP, NOT_SENT)
+    assert labels(about) == [(C, FAILED)]
 
 
 def test_a_user_is_believed_about_facts_and_not_about_what_the_assistant_did() -> None:

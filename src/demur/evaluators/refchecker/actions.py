@@ -230,7 +230,9 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
             return _refuted(claim, against)
         return claim.model_copy(update={"action": ActionOutcome.DONE if report.own else None})
     if not report.did:
-        return _refuted(claim, unfinished) if unfinished else claim
+        # A fact that only has a word in common with the call is not about it.
+        about = unfinished and 2 * alike[unfinished] >= len(beginnings(claim.text))
+        return _refuted(claim, unfinished) if about else claim
     nothing = (call for call in calls if call.status == "none")
     return _refuted(claim, unfinished or done or next(nothing, None))
 
