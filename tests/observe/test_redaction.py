@@ -318,7 +318,10 @@ _TEXTS = st.text("aZ09-_.:/+=&?@%# \né水\"'", max_size=20)
 
 @given(
     st.sampled_from(sorted(_FILLED.texts)),
-    _SECRETS.map(lambda parts: parts[1] + "".join(parts).strip() + parts[1]),
+    # Shorter values are no secrets, and stripping shortens some.
+    _SECRETS.map(lambda parts: parts[1] + "".join(parts).strip() + parts[1]).filter(
+        lambda secret: len(secret) >= 8
+    ),
     _TEXTS,
     _TEXTS,
     st.sampled_from([*REDACTS, lambda text: text]),
