@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -61,7 +62,7 @@ class _Stages(BaseCallbackHandler):
     """The number of requests to remember, far more than are ever in flight at a time."""
 
     def __init__(self) -> None:
-        self.of: dict[tuple[str, ...], str] = {}
+        self.of: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def on_chat_model_start(
         self,
@@ -76,6 +77,7 @@ class _Stages(BaseCallbackHandler):
                 self.of.setdefault(asked, "chain")
             else:
                 self.of[asked] = name
+            self.of.move_to_end(asked)  # A text that is asked again is in flight again.
         if len(self.of) > self.most:  # There is no lock, because a fork might find it held.
             for asked in [*self.of][: self.most // 2]:
                 self.of.pop(asked, None)
