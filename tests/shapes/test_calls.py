@@ -15,6 +15,7 @@ from langchain_core.messages import (
     FunctionMessage,
     HumanMessage,
     RemoveMessage,
+    SystemMessage,
     ToolMessage,
 )
 from pydantic import TypeAdapter
@@ -569,6 +570,20 @@ def test_messages_in_short_form_are_a_sample_too() -> None:
     assert [one.page_content for one in sample.contexts] == [NOTHING_DONE]
 
 
+def test_messages_as_they_dump_themselves_are_the_same_sample() -> None:
+    wrong: Any = {"type": "invalid_tool_call", "name": "book", "args": "{", "id": "b", "error": "e"}
+    messages = [
+        SystemMessage("Be brief."),
+        ASKED,
+        AIMessage("", tool_calls=calls(("find", {}, "a")).tool_calls, invalid_tool_calls=[wrong]),
+        ToolMessage("Error: no", tool_call_id="a", status="error"),
+        AIMessage("Nothing was done."),
+    ]
+    sample = sample_of([message.model_dump() for message in messages])
+    assert sample == sample_of(messages)
+    assert [*map(status_of_call, sample.contexts)] == ["failed", "failed"]
+
+
 @pytest.mark.parametrize(
     "messages",
     [
@@ -577,7 +592,8 @@ def test_messages_in_short_form_are_a_sample_too() -> None:
         [AIMessage("I sent it."), ASKED],
         [ASKED, calls(("send_mail", {}, "a"))],
         [ASKED, calls(("send_mail", {}, "a")), ToolMessage("sent", tool_call_id="a")],
-        [ASKED, {"type": "ai", "content": "", "tool_calls": []}, AIMessage("I sent nothing.")],
+        [ASKED, {"type": "robot", "content": ""}, AIMessage("I sent nothing.")],
+        [ASKED, {"type": "tool", "content": "sent"}, AIMessage("I sent it.")],
         [ASKED, None, AIMessage("I sent nothing.")],
         None,
         "I sent nothing.",

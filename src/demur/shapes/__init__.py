@@ -11,8 +11,8 @@ This room promises to the others:
 from demur.shapes.answers import ANSWER_KEYS, Answer, find_answer, stays
 from demur.shapes.calls import (
     CallStatus,
-    arguments_of_call,
     calls_last,
+    parts_of_call,
     sample_of,
     status_of_call,
     tool_calls,
@@ -59,7 +59,6 @@ __all__ = [
     "Reader",
     "added",
     "alike",
-    "arguments_of_call",
     "as_documents",
     "as_given",
     "calls_last",
@@ -75,6 +74,7 @@ __all__ = [
     "last_chunks",
     "last_written",
     "others_in",
+    "parts_of_call",
     "prompt_messages",
     "read_chunk",
     "said_by_user",

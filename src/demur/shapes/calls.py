@@ -67,18 +67,16 @@ class _ToolCall:
     def document(self, earlier: bool, known: Collection[str]) -> Document:
         """Return the call in words, without the `known` secrets and those that a name tells."""
         given = self.args if isinstance(self.args, Mapping) else {"": self.args}
-        args = ", ".join(
-            f"{name}={_value(name, value, known)}".lstrip("=") for name, value in given.items()
-        )
-        called = replace_surrogates(f"{_CALLED}{self.name}({args})")
-        if (letters := plain(called)) is not None:  # evaluators read it so, and its length counts
-            called = letters.text
+        args = [f"{name}={_value(name, one, known)}".lstrip("=") for name, one in given.items()]
+        # Evaluators read plain letters, and the lengths count.
+        parts = [*map(_plainly, [f"{_CALLED}{self.name}(", *args])]
+        called = f"{parts[0]}{', '.join(parts[1:])})"
         result = without_secrets(replace_surrogates(self.result.strip()), known)
         if self.status == "done" and len(result) > _MOST_OF_RESULT:
             result = f"{result[:_MOST_OF_RESULT]} ..."
         said = f"{_SAID[self.status]}: {result}" if result else f"{_SAID[self.status]}."
         about = {"tool": self.name, "tool_call_id": self.id, "turn": self.turn}
-        told = {_STATUS: self.status, _EARLIER: earlier, _ARGUMENTS: len(called)}
+        told = {_STATUS: self.status, _EARLIER: earlier, _ARGUMENTS: [*map(len, parts)]}
         return Document(f"{called}. {said}", metadata=about | told)
 
 
@@ -118,7 +116,8 @@ def sample_of(messages: Any) -> Sample:
     The contexts are what tools returned (`sources`), followed by the calls (`tool_calls`).
 
     Args:
-        messages: The messages of the conversation, also in short form: `("user", "...")`.
+        messages: The messages of the conversation, also in short form, `("user", "...")`, and as
+            they dump themselves, `{"type": "human", "content": "..."}`.
 
     Raises:
         ValueError: A value is no message, or the model wrote no answer after the user's last one.
@@ -129,7 +128,7 @@ def sample_of(messages: Any) -> Sample:
         raise ValueError(
             "expected messages that end with the model's answer, and nothing but messages, got "
             f"{kind_of(messages)} with {len(given)} messages: give an agent's messages, in "
-            "LangChain's classes or in short form, when it is done"
+            "LangChain's classes, dumped by them, or in short form, when it is done"
         )
     said = (message for message in reversed(given) if isinstance(message, HumanMessage))
     return Sample(
@@ -155,10 +154,15 @@ def calls_last(documents: Iterable[Document]) -> tuple[Document, ...]:
     return (*others, *filter(status_of_call, given))
 
 
-def arguments_of_call(document: Document) -> str:
-    """Return the part of a document of `tool_calls` that has the tool's name and the arguments."""
-    end = document.metadata.get(_ARGUMENTS)
-    return document.page_content[len(_CALLED) : end if isinstance(end, int) else None]
+def parts_of_call(document: Document) -> tuple[str, ...]:
+    """Return the tool's name, and each argument with its name, from a document of `tool_calls`."""
+    text, given = document.page_content, document.metadata.get(_ARGUMENTS)
+    lengths = [one for one in given if isinstance(one, int)] if isinstance(given, list) else []
+    parts, start = [], 0
+    for length in lengths or [len(text)]:
+        parts.append(text[start : start + length])
+        start += length + (len(", ") if start else 0)
+    return (parts[0].removeprefix(_CALLED).removesuffix("("), *parts[1:])
 
 
 def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
@@ -249,6 +253,12 @@ def _value(name: object, value: Any, known: Collection[str]) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(name, one, known) for one in value)}]"
     return without_secrets(_as_text(value), known)
+
+
+def _plainly(text: str) -> str:
+    text = replace_surrogates(text)
+    letters = plain(text)
+    return text if letters is None else letters.text
 
 
 def _as_text(value: Any) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.load.serializable import Serializable
-from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from demur.errors import DemurError
 from demur.schema import Sample
@@ -24,6 +24,7 @@ ContextsReader = Reader | Callable[[Any, Any], Any]
 
 QUESTION_KEYS = ("input", "question", "query")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
+_DUMPED: TypeAdapter[BaseMessage] = TypeAdapter(AnyMessage)
 
 
 class Own(str):
@@ -41,7 +42,7 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
 
     The question is a string, a message, or the value under one of `QUESTION_KEYS` in a mapping, a
     pydantic model or a dataclass. In a list of messages, or under `messages`, it is what the user
-    said last. Messages may be in short form, `("user", "...")`.
+    said last. Messages may be in short form, `("user", "...")`, or as they dump themselves.
 
     Raises:
         DemurError: `reader` was given, and the value that it finds is not a text.
@@ -170,19 +171,26 @@ def prompt_messages(prompt: Any) -> list[BaseMessage]:
 def as_messages(value: Sequence[Any]) -> list[BaseMessage]:
     """Return the messages among some values.
 
-    Messages in short form are converted, but only if every value is a message.
+    Messages in short form, or as a message dumps itself, are converted, but only if every value is
+    a message.
     """
     if not all(map(_is_message, value)):
         return [message for message in value if isinstance(message, BaseMessage)]
     try:
-        return convert_to_messages(value)
-    except (ValueError, TypeError, NotImplementedError):  # tuples of something else
+        given = [_DUMPED.validate_python(one) if _is_dumped(one) else one for one in value]
+        return convert_to_messages(given)
+    except (ValueError, TypeError, KeyError, NotImplementedError):  # values of something else
         return []
 
 
 def _is_message(value: Any) -> bool:
     short = isinstance(value, tuple) or (isinstance(value, Mapping) and "role" in value)
-    return short or isinstance(value, BaseMessage)
+    return short or isinstance(value, BaseMessage) or _is_dumped(value)
+
+
+def _is_dumped(value: Any) -> bool:
+    keys = value.keys() if isinstance(value, Mapping) else ()
+    return "type" in keys and "content" in keys and "role" not in keys
 
 
 def under_context_keys(value: Any) -> tuple[Document, ...]:

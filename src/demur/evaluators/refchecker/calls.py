@@ -9,7 +9,7 @@ from functools import cached_property
 
 from demur.evaluators.refchecker.assertion import beginnings
 from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import CallStatus, arguments_of_call, status_of_call
+from demur.shapes import CallStatus, parts_of_call, status_of_call
 
 # Words of the names of tools that only read: verbs, and what is read.
 _READS = frozenset(
@@ -21,8 +21,8 @@ _READS = frozenset(
 )
 _READ_FROM = frozenset(["google", "web", "wiki"])
 _MOST_QUOTED = 300
+_ARGUMENT_NAME = re.compile(r"\A\w+=")
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ARGUMENT = re.compile(r"(?:\(|, )\w+=")
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,13 @@ class Call:
     tool: str
     earlier: bool
     """Whether the call stands before the user's last message."""
-    arguments: str
-    """The name of the tool and the arguments."""
+    parts: tuple[str, ...]
+    """The name of the tool as the text has it, and each argument with its name."""
+
+    @property
+    def arguments(self) -> str:
+        """Return the name of the tool and the arguments."""
+        return f"{self.parts[0]}({', '.join(self.parts[1:])})"
 
     @property
     def unfinished(self) -> bool:
@@ -60,8 +65,8 @@ class Call:
 
     @cached_property
     def values(self) -> list[frozenset[str]]:
-        """Return the beginnings of the words of each argument, behind those of the tool's name."""
-        return [beginnings(value) for value in _ARGUMENT.split(self.arguments)]
+        """Return the beginnings of the words of the tool's name, and of each argument."""
+        return [beginnings(_ARGUMENT_NAME.sub("", part)) for part in self.parts]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -76,7 +81,7 @@ def calls_in(sample: Sample) -> list[Call]:
         if (status := status_of_call(document)) is not None:
             text, about = document.page_content, document.metadata
             tool, earlier = str(about.get("tool") or ""), bool(about["earlier"])
-            calls.append(Call(at, text, status, tool, earlier, arguments_of_call(document)))
+            calls.append(Call(at, text, status, tool, earlier, parts_of_call(document)))
     return calls
 
 
