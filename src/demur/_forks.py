@@ -1,14 +1,16 @@
 """Reset what a forked process must not inherit, because the parent's threads do not exist there.
 
 A lock that such a thread held would stay locked for ever, and waiting for such a thread would never
-end.
+end. What must happen when a process ends is here too.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -46,6 +48,11 @@ def leave(thing: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
+def at_the_end(work: Callable[[], object]) -> None:
+    """Run `work` when the process ends, after all that demur's rooms registered with `atexit`."""
+    _endings.callback(work)
+
+
 def end_abruptly() -> None:
     """Make this process end without running the destructors of C and C++; its exit code stays.
 
@@ -65,3 +72,6 @@ def _renew() -> None:
 
 
 in_child(_renew)
+_endings = ExitStack()
+# What is registered first runs last, and the rooms load this module before they register anything.
+atexit.register(_endings.close)

@@ -232,6 +232,32 @@ sys.exit(3)
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
 
 
+def test_runs_that_wait_for_their_score_at_the_exit_are_scored_by_the_server(
+    tmp_path: Path,
+) -> None:
+    ran = run(
+        """
+from demur import Evaluation, ScoreCallbackHandler
+from langchain_core.runnables import RunnableLambda
+
+def judge(sample):
+    reply = model.invoke(f"Is this true? {sample.answer}", max_tokens=8)
+    return Evaluation(name="judge", score=float(bool(reply.content)))
+
+handler = ScoreCallbackHandler(RunnableLambda(judge), sink=os.environ["RECORDS"])
+model.invoke("Say hi", max_tokens=1)  # The server starts after the handler is made.
+for number in range(3):
+    RunnableLambda(lambda _: f"It is {number}.").invoke("What is it?", {"callbacks": [handler]})
+sys.exit(3)
+""",
+        RECORDS=str(tmp_path / "records.jsonl"),
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
+    records = map(json.loads, (tmp_path / "records.jsonl").read_text().splitlines())
+    evaluations = [record["attempts"][0]["evaluations"] for record in records]
+    assert [[one["score"] for one in found] for found in evaluations] == [[1.0]] * 3
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_fork_starts_a_server_of_its_own_and_both_end_well() -> None:
     ran = run("""

@@ -6,8 +6,10 @@ import hashlib
 import logging
 import math
 import multiprocessing
+import os
 import pickle
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import demur
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local import JUDGE_FILES, SmallJudge, find_judge, judges
 from demur.local.judges import ENCODER, ENCODER_TOKENIZER
@@ -180,6 +183,34 @@ def test_each_process_has_a_session_of_its_own(judge: SmallJudge, method: str) -
 def test_it_is_pickled_without_its_session(judge: SmallJudge) -> None:
     judge.predict(PAIRS)
     assert len(pickle.dumps(judge)) < 200
+
+
+@pytest.mark.parametrize("runs", [0, 1], ids=["at first", "once the judge is loaded"])
+def test_an_exit_is_clean_while_other_threads_judge(runs: int) -> None:
+    code = f"""
+import sys, threading
+from demur.local import SmallJudge
+judge, ran = SmallJudge(), threading.Semaphore(0)
+
+def work():
+    while True:
+        judge.predict({PAIRS})
+        ran.release()
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range({runs}):
+    ran.acquire()
+sys.exit(3)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(Path(demur.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
 
 
 # -- Its files -------------------------------------------------------------------------------------

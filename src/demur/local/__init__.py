@@ -4,8 +4,8 @@ This room promises to the others:
 
 - A file is used only if its sha256 is the expected one. Otherwise it is refused.
 - Only `pull` downloads anything.
-- A server starts at the first call and ends with the process. There is one for each file of weights
-  and context length.
+- A server starts at the first call, and ends with the process, behind the handlers that still wait
+  for scores. There is one for each file of weights and context length.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -7,7 +7,6 @@ context length.
 
 from __future__ import annotations
 
-import atexit
 import copy
 import ctypes
 import gc
@@ -31,7 +30,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
-from demur._forks import end_abruptly, in_child, lock
+from demur._forks import at_the_end, end_abruptly, in_child, lock
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 from demur.local.judges import ADAPTER, find_judge
@@ -82,8 +81,6 @@ def _endpoint(weights: Weights, n_ctx: int, adapter: Weights | None) -> _Endpoin
     wanted = weights, n_ctx, adapter
     with _lock:
         if wanted not in _running:
-            if not _running and not _forked:
-                atexit.register(_stop_all)
             _running[wanted] = _start(*wanted)
         return _running[wanted][0]
 
@@ -167,6 +164,8 @@ def _stop_all() -> None:
     keep its connection open for ever. So the connections are cut here, whatever HTTP library opened
     them.
     """
+    if _forked:
+        return
     _exiting.set()
     with _lock:
         ports = {int(endpoint.url.rpartition(":")[2]) for endpoint, _ in _running.values()}
@@ -196,11 +195,11 @@ def _forget() -> None:
         return
     _running.clear()
     _forked = True
-    atexit.unregister(_stop_all)
     end_abruptly()
 
 
 in_child(_forget)
+at_the_end(_stop_all)  # until then, answers that wait for a judge may ask it
 
 
 # --- The chat model ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur._text import replace_surrogates
-from demur.local.sessions import loaded, need_packages
+from demur.local.sessions import in_time, loaded, need_packages
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
 _LONGEST = 256
@@ -49,7 +49,8 @@ class MiniLM(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vector of each text, in order."""
         tokenizer, session = loaded(*_files(), _LONGEST)
-        encodings = tokenizer.encode_batch([replace_surrogates(text) for text in texts])
+        whole = [replace_surrogates(text) for text in texts]
+        encodings = in_time(tokenizer.encode_batch, whole)
         # Texts of similar length are computed together, so that little time is lost on padding.
         order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
         vectors: dict[int, list[float]] = {}
@@ -71,7 +72,7 @@ def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]
     for at, one in enumerate(tokens):
         ids[at, : len(one)], mask[at, : len(one)] = one, 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    (states,) = session.run(None, inputs)
+    (states,) = in_time(session.run, None, inputs)
     return mean_direction(states, mask)
 
 
