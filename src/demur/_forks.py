@@ -7,10 +7,11 @@ end. What must happen when a process ends is here too.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -49,8 +50,21 @@ def leave(thing: object) -> None:
 
 
 def at_the_end(work: Callable[[], object]) -> None:
-    """Run `work` when the process ends, after all that demur's rooms registered with `atexit`."""
-    _endings.callback(work)
+    """Run `work` when the process ends, after all that demur's rooms registered with `atexit`.
+
+    What was registered before demur was imported runs later still.
+    """
+    _endings.append(work)
+
+
+def is_ending() -> bool:
+    """Return whether this thread must not begin what it could not finish, as the process ends.
+
+    It should wait, so that it ends without a message. If the process is still there a second after
+    the work for its end was done, somebody else's work for the end may need this thread.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    return not main and time.monotonic() < _ended_at + _GRACE
 
 
 def end_abruptly() -> None:
@@ -67,11 +81,28 @@ def end_abruptly() -> None:
 
 
 def _renew() -> None:
+    global _ended_at
+    _ended_at = -math.inf
     for thing, renew in [*_renewed.items()]:
         renew(thing)
 
 
 in_child(_renew)
-_endings = ExitStack()
+
+_endings: list[Callable[[], object]] = []
+_ended_at = -math.inf
+"""When the work for the end was done, in seconds; infinite while it is done."""
+_GRACE = 1.0
+
+
 # What is registered first runs last, and the rooms load this module before they register anything.
-atexit.register(_endings.close)
+@atexit.register
+def _end() -> None:
+    global _ended_at
+    _ended_at = math.inf
+    try:
+        for work in _endings:
+            work()
+    except (KeyboardInterrupt, SystemExit):  # the user does not want to wait
+        pass
+    _ended_at = time.monotonic()

@@ -185,32 +185,53 @@ def test_it_is_pickled_without_its_session(judge: SmallJudge) -> None:
     assert len(pickle.dumps(judge)) < 200
 
 
+def _ended(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process, in which a `judge` and its `PAIRS` are defined."""
+    script = f"""
+import atexit, sys, threading
+{code.replace("JUDGE", f"from demur.local import SmallJudge; judge, PAIRS = SmallJudge(), {PAIRS}")}
+sys.exit(3)
+"""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(Path(demur.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("runs", [0, 1], ids=["at first", "once the judge is loaded"])
 def test_an_exit_is_clean_while_other_threads_judge(runs: int) -> None:
-    code = f"""
-import sys, threading
-from demur.local import SmallJudge
-judge, ran = SmallJudge(), threading.Semaphore(0)
+    ran = _ended(f"""
+JUDGE
+ran = threading.Semaphore(0)
 
 def work():
     while True:
-        judge.predict({PAIRS})
+        judge.predict(PAIRS)
         ran.release()
 
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
 for _ in range({runs}):
     ran.acquire()
-sys.exit(3)
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(Path(demur.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+""")
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
+
+
+def test_work_for_the_exit_that_was_there_before_demur_may_ask_the_judge() -> None:
+    ran = _ended("""
+@atexit.register
+def ask():
+    print(len(judge.predict(PAIRS)))
+    asking = threading.Thread(target=lambda: print(len(judge.predict(PAIRS))), daemon=True)
+    asking.start()
+    asking.join()
+
+JUDGE
+""")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "2\n2\n", "")
 
 
 # -- Its files -------------------------------------------------------------------------------------

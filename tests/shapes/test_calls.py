@@ -21,8 +21,10 @@ from langchain_core.messages import (
 from pydantic import TypeAdapter
 
 from demur import Sample
+from demur._plain_letters import plain
 from demur.shapes import (
     calls_last,
+    parts_of_call,
     sample_of,
     sources,
     status_of_call,
@@ -166,6 +168,72 @@ def test_a_result_in_blocks_is_read_as_its_text() -> None:
         "HTTP 404",
         "404 Not Found",
         "429 Too Many Requests: slow down",
+        "Error sending email: mailbox full",
+        "Error logging in: wrong password",
+        "An error occurred: 503",
+        "An unexpected error has occurred.",
+        "Error while sending",
+        "[ERROR] no mailbox",
+        "❌ Failed to send",
+        "**Error:** no mailbox",
+        "**Error**: no mailbox",
+        "<error>no mailbox</error>",
+        "ERROR - no mailbox",
+        "Error (404): no mailbox",
+        "Error code: 404",
+        "API error: no quota",
+        "Client error '404 Not Found' for url",
+        "Error",
+        "Error: ",
+        "Request failed: 500",
+        "Sending failed: no mailbox",
+        "Operation failed.",
+        "Command failed with exit code 2",
+        "Email not sent: no mailbox",
+        "Order 7 was not found.",
+        "Sorry, the mail could not be sent.",
+        "This order cannot be cancelled.",
+        "Cannot send: mailbox full",
+        "Permission denied",
+        "Access denied.",
+        "Connection refused",
+        "Unauthorized",
+        "Timeout",
+        "Internal Server Error",
+        "HTTP Error 404: Not Found",
+        "401 Client Error: Unauthorized for url",
+        "Exit code: 1\n0 errors",
+        "Fehler: Postfach voll",
+        "Fehler beim Senden: Postfach voll",
+        "Fehlgeschlagen: Postfach voll",
+        "Die Mail konnte nicht gesendet werden",
+        "Zugriff verweigert",
+        "Erreur : boîte pleine",
+        "错误：邮箱已满",
+        '{"message": "Internal Server Error"}',
+        '{"message": "Failed to send"}',
+        '{"detail": "Not found"}',
+        '{"error_message": "no mailbox"}',
+        '{"errorMessage": "no mailbox"}',
+        '{"error_code": "E7"}',
+        '{"exception": "no mailbox"}',
+        '{"error": {"code": 0, "message": "no mailbox"}}',
+        '{"error": true}',
+        '{"type": "error", "message": "no mailbox"}',
+        '{"result": {"error": "no mailbox"}}',
+        '{"response": {"status": "error"}}',
+        '{"data": {"ok": false}}',
+        '{"status": "aborted"}',
+        '{"status": "blocked"}',
+        '{"status": "unavailable"}',
+        '{"status": "payment_failed"}',
+        '{"status": "failed: no quota"}',
+        '{"status": "rejected by the server"}',
+        '{"status": "fehlgeschlagen"}',
+        '{"status": false}',
+        '{"sent": false}',
+        '{"exit_code": 1}',
+        '{"id": "m1", "status": "failed"}',
     ],
 )
 def test_a_result_that_says_that_it_failed_is_a_failure(result: str) -> None:
@@ -233,11 +301,103 @@ def test_a_result_that_says_that_it_waits_is_pending(result: str) -> None:
         "Can't Buy Me Love is a song.",
         "Failure is an option",
         "{'error': None, 'ok': True}",
+        '{"status": "no_errors"}',
+        '{"status": true}',
+        '{"state": "error_free"}',
+        '{"result": "Timeout set to 30 s"}',
+        '{"result": "Error report created"}',
+        '{"result": "Failed logins: 0"}',
+        '{"result": "Rejected candidates were told"}',
+        '{"result": "Pending invoices sent"}',
+        '{"result": "Waiting list updated"}',
+        '{"result": false}',
+        '{"passed": 10, "errors": 2}',
+        '{"error": "no error"}',
+        '{"error": "OK"}',
+        '{"errors": "0 errors"}',
+        '{"errors": [null]}',
+        '{"error": {"code": 0}}',
+        '{"exit_code": 0}',
+        "Error handling guide: catch what you can handle",
+        "Error reporting is on.",
+        "Error\n\nThis page is about mistakes.",
+        "# Error\n\nAn error is a mistake.",
+        "The error occurred in 1911.",
+        "No error occurred.",
+        "Error: no errors found",
+        "Error: None.",
+        "Failed: 0 of 12",
+        "Failed logins: 0",
+        "12 passed, 0 failed",
+        "No test failed.",
+        "Completed without errors",
+        "Exit code: 0",
+        "Standard error: 0.05",
+        "timeout: 30\nretries: 3",
+        "rejected: 3\naccepted: 4",
+        "Room 4 is not booked.",
+        f"The bridge could not be built before 1911. {'It was ' * 50}",
         '{"unfinished": ',
     ],
 )
 def test_a_result_that_only_looks_like_one_is_done(result: str) -> None:
     assert status_of_call(came(result)) == "done"
+
+
+def status_from(name: str, args: dict[str, Any], result: str) -> Any:
+    """Return what came of one call of a tool of this name."""
+    given = [ASKED, calls((name, args, "c1")), ToolMessage(result, tool_call_id="c1")]
+    (document,) = tool_calls(given, complete=True)
+    return status_of_call(document)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "result"),
+    [
+        ("get_order", {"id": 1042}, '{"id": 1042, "status": "processing"}'),
+        ("track", {"package": 7}, '{"package": 7, "status": "in_progress", "place": "Lund"}'),
+        ("add", {"title": "Buy milk"}, '{"id": 1, "title": "Buy milk", "status": "pending"}'),
+        ("place_order", {"item": "book"}, '{"order_id": 99, "status": "processing"}'),
+        ("find_mail", {"id": "m1"}, '{"id": "m1", "sent": false}'),
+    ],
+)
+def test_the_state_of_a_thing_is_not_the_state_of_the_call(
+    name: str, args: dict[str, Any], result: str
+) -> None:
+    assert status_from(name, args, result) == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "result"),
+    [
+        ("reject_order", {"id": 7}, '{"id": 7, "status": "rejected"}'),
+        ("declineInvitation", {}, "Invitation declined."),
+        ("deny_request", {"id": 7}, "Request denied"),
+        ("set_status", {"id": 7, "status": "failed"}, '{"id": 7, "status": "failed"}'),
+        ("set_status", {"status": "Blocked"}, "Card blocked."),
+    ],
+)
+def test_a_state_that_the_call_was_to_bring_about_is_no_failure(
+    name: str, args: dict[str, Any], result: str
+) -> None:
+    assert status_from(name, args, result) == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "result", "status"),
+    [
+        ("send_mail", {"to": "Dana"}, '{"id": 4, "to": "Dana", "status": "failed"}', "failed"),
+        ("send_mail", {"to": "Dana"}, '{"id": 4, "to": "Dana", "status": "queued"}', "pending"),
+        ("send_mail", {"to": "Dana"}, '{"id": 4, "status": "pending"}', "pending"),
+        ("make_report", {"of": "May"}, '{"job_id": 4, "status": "processing"}', "pending"),
+        ("deploy", {"to": "live"}, '{"data": {"status": "queued"}}', "pending"),
+        ("send_identity", {}, "Access denied", "failed"),
+    ],
+)
+def test_the_state_of_an_attempt_is_the_state_of_the_call(
+    name: str, args: dict[str, Any], result: str, status: str
+) -> None:
+    assert status_from(name, args, result) == status
 
 
 @pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000])
@@ -368,6 +528,67 @@ def test_blocks_of_a_server_that_lack_an_id_or_an_output_are_read() -> None:
     assert of_server("", {"type": "server_tool_call", "id": "c"}) == [
         ("The assistant called a tool(). It is not finished.", "pending")
     ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "server_tool_call", "id": ["x"], "name": "look"},
+        {"type": "server_tool_call", "id": "a", "name": None, "args": "x", "extras": "y"},
+        {"type": "web_search_call"},
+    ],
+)
+def test_odd_calls_of_a_server_are_calls(odd: dict[str, Any]) -> None:
+    ((_, status),) = of_server("openai", odd)
+    assert status == "pending"
+
+
+def test_an_odd_result_of_a_server_says_nothing_of_other_calls() -> None:
+    call = {"type": "server_tool_call", "id": "a", "name": "look", "args": {}}
+    result = {"type": "server_tool_result", "tool_call_id": ["x"], "status": "success"}
+    assert [status for _, status in of_server("", call, result)] == ["pending"]
+
+
+@pytest.mark.parametrize("kind", ["tool_use", "tool_call"])
+def test_a_conversation_in_anthropics_form_has_its_calls_and_results(kind: str) -> None:
+    key = {"tool_use": "input", "tool_call": "args"}[kind]
+    called = {"type": kind, "name": "send_mail"}
+    result = {"type": "tool_result", "content": [{"type": "text", "text": "sent"}]}
+    messages = [
+        {"role": "user", "content": "Please do it."},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I will."},
+                {**called, "id": "a", key: {"to": "Di"}},
+                {**called, "id": "b", key: {"to": "Bo"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {**result, "tool_use_id": "a"},
+                {**result, "tool_use_id": "b", "is_error": True, "content": "no mailbox"},
+            ],
+        },
+        {"role": "assistant", "content": "I sent one."},
+    ]
+    sample = sample_of(messages)
+    assert sample.question == "Please do it."
+    assert [one.page_content for one in sample.contexts] == [
+        "sent",
+        "The assistant called send_mail(to=Di). It succeeded: sent",
+        "The assistant called send_mail(to=Bo). It failed: no mailbox",
+    ]
+
+
+def test_what_the_user_says_beside_a_result_is_the_question() -> None:
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "sent"}
+    said = {"role": "user", "content": [result, {"type": "text", "text": "Thanks. To whom?"}]}
+    called = {"type": "tool_use", "id": "a", "name": "send_mail", "input": {}}
+    sample = sample_of([("user", "Send."), AIMessage([called]), said, ("ai", "To Di.")])
+    assert sample.question == "Thanks. To whom?"
+    assert [*map(status_of_call, sample.contexts)] == [None, "done"]
 
 
 def test_the_models_own_calls_in_blocks_count_once() -> None:
@@ -517,6 +738,15 @@ def test_a_secret_is_masked_that_is_named_beside_it_or_comes_back() -> None:
     )
 
 
+def test_a_short_secret_is_masked_that_is_named_beside_it_or_in_other_letters() -> None:
+    document = came("ok", key="password", value="hunter2", more={"name": "db_pwd", "value": 123})
+    assert document.page_content == (
+        "The assistant called send_mail(key=password, value=[secret], "
+        "more={name: db_pwd, value: [secret]}). It succeeded: ok"
+    )
+    assert "hunter22x" not in came("ok", **{"\uff50assword": "hunter22x"}).page_content
+
+
 def test_values_of_the_environments_secrets_are_masked_wherever_they_stand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -584,6 +814,53 @@ def test_messages_as_they_dump_themselves_are_the_same_sample() -> None:
     assert [*map(status_of_call, sample.contexts)] == ["failed", "failed"]
 
 
+def test_documents_that_a_tool_returned_stay_documents_in_a_dump() -> None:
+    found = [Document("Lund is a town.", metadata={"source": "x"})]
+    messages = [
+        ASKED,
+        calls(("search", {}, "a")),
+        ToolMessage("Found 1.", tool_call_id="a", artifact=found),
+        AIMessage("Lund is a town."),
+    ]
+    sample = sample_of([message.model_dump() for message in messages])
+    assert sample == sample_of(messages)
+    assert sample.contexts[0].page_content == "Lund is a town."
+
+
+@pytest.mark.parametrize("left_out", [{"arguments": ""}, {"arguments": "{}"}])
+@pytest.mark.parametrize("content", [{}, {"content": None}])
+def test_a_call_in_openais_form_may_lack_content_and_arguments(
+    left_out: dict[str, Any], content: dict[str, Any]
+) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "list_rooms", **left_out}}
+    asked = {"role": "assistant", "tool_calls": [call], **content}
+    result = {"role": "tool", "tool_call_id": "a", "content": "Room 4"}
+    sample = sample_of([("user", "Rooms?"), asked, result, ("ai", "Room 4.")])
+    assert sample.contexts[-1].page_content == (
+        "The assistant called list_rooms(). It succeeded: Room 4"
+    )
+
+
+def test_a_dump_may_have_none_for_what_is_not_set() -> None:
+    unset: Any = {"type": "ai", "content": "Hi.", "additional_kwargs": None, "tool_calls": None}
+    assert sample_of([ASKED, unset]).answer == "Hi."
+
+
+@pytest.mark.parametrize(
+    ("odd", "seen"),
+    [
+        (None, "a NoneType at index 1"),
+        ({"type": "robot", "content": ""}, "a dict with the keys 'type', 'content' at index 1"),
+        ({"type": "ai", "content": "x", "tool_calls": "x"}, "'tool_calls' at index 1"),
+        ({"role": "assistant", "content": "x", "tool_calls": "x"}, "'tool_calls' at index 1"),
+        (("user",), "a tuple at index 1"),
+    ],
+)
+def test_the_first_value_that_is_no_message_is_named(odd: Any, seen: str) -> None:
+    with pytest.raises(ValueError, match=seen):
+        sample_of([ASKED, odd, AIMessage("I sent it."), 3])
+
+
 @pytest.mark.parametrize(
     "messages",
     [
@@ -611,6 +888,55 @@ def test_documents_of_calls_survive_json() -> None:
     again = Sample.model_validate_json(sample.model_dump_json())
     assert again == sample
     assert [*map(status_of_call, again.contexts)] == ["pending", "pending"]
+
+
+def test_lone_surrogates_in_names_and_ids_do_not_stop_json() -> None:
+    messages = [
+        ASKED,
+        calls(("send\ud800", {"to\ud800": "\ud800"}, "a\ud800")),
+        ToolMessage("ok\ud800", tool_call_id="a\ud800", name="send\ud800"),
+        AIMessage("I sent it."),
+    ]
+    found = sample_of(messages)
+    assert [*map(status_of_call, found.contexts)] == [None, "done"]
+    assert Sample.model_validate_json(found.model_dump_json()) == found
+
+
+# --- The parts of a call --------------------------------------------------------------------------
+
+
+def test_a_call_has_its_name_and_its_arguments_as_parts() -> None:
+    assert parts_of_call(came("sent", to="Di, Bo", cc=["Cy"])) == (
+        "send_mail",
+        "to=Di, Bo",
+        "cc=[Cy]",
+    )
+    assert parts_of_call(came("sent")) == ("send_mail",)
+
+
+@pytest.mark.parametrize("of_two", ["\u1100\uffc2", "\u3131\uffc2", "\uffa1\uffc2", "e\u0301"])
+def test_the_parts_of_a_call_are_in_plain_letters_for_good(of_two: str) -> None:
+    document = came("saved", author=of_two * 40, text="The tower is tall.")
+    assert plain(document.page_content) is None
+    assert parts_of_call(document)[2] == "text=The tower is tall."
+
+
+@pytest.mark.parametrize("new", ["[name]", "Somebody whose name is much longer"])
+def test_a_call_whose_text_was_changed_since_is_one_part(new: str) -> None:
+    document = came("saved", author="Dana Berg", text="The tower is tall.")
+    changed = document.page_content.replace("Dana Berg", new)
+    found = parts_of_call(Document(changed, metadata=document.metadata))
+    assert found == (changed.removeprefix("The assistant called "),)
+
+
+@pytest.mark.parametrize("inner", [lambda held: [held], lambda held: {"a": held}])
+def test_arguments_that_are_nested_deep_are_cut(inner: Any) -> None:
+    deep: Any = "x"
+    for _ in range(900):
+        deep = inner(deep)
+    document = came("sent", to="Di", more=deep)
+    assert "..." in parts_of_call(document)[2]
+    assert status_of_call(document) == "done"
 
 
 # --- Whatever a model writes ----------------------------------------------------------------------

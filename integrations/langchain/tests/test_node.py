@@ -230,6 +230,44 @@ class TestShapes:
         assert found["messages"][-1].text == REFUSAL
         assert found["context"][0].page_content == "came by"
 
+    @pytest.mark.parametrize("passes", [True, False])
+    def test_an_update_may_have_none_for_messages(self, passes: bool) -> None:
+        update = {"messages": None, "answer": RIGHT, "context": [FACTS[0]]}
+        node = guarded_node(lambda state: update, judging([], passes))
+        assert node(ASKED) == {**update, "answer": RIGHT if passes else REFUSAL}
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            [("user", QUESTION)],
+            [{"role": "user", "content": QUESTION}],
+            [HumanMessage(QUESTION).model_dump()],
+        ],
+    )
+    def test_messages_of_a_state_may_be_in_short_form(self, asked: list[Any]) -> None:
+        seen: list[Sample] = []
+        given: list[Any] = []
+
+        def generate(state: Any) -> Any:
+            given.append(state["messages"])
+            return {"messages": [*state["messages"], AIMessage(answers.pop())]}
+
+        answers = [RIGHT, WRONG]
+        node = guarded_node(generate, judging(seen, False, True))
+        found = node({"messages": asked, "context": [FACTS[0]]})
+        assert [sample.question for sample in seen] == [QUESTION, QUESTION]
+        assert given[0] == asked
+        assert given[1][0].text == QUESTION
+        assert found["messages"][-1].text == RIGHT
+
+    @pytest.mark.parametrize("odd", [None, "hello", [3]])
+    def test_what_is_no_messages_is_none(self, odd: Any) -> None:
+        seen: list[Sample] = []
+        node = guarded_node(lambda state: {"answer": RIGHT}, judging(seen, True))
+        found = node({"messages": odd, "question": QUESTION, "context": [FACTS[0]]})
+        assert found == {"answer": RIGHT}
+        assert [one.page_content for one in seen[0].contexts] == [FACTS[0]]
+
     def test_what_has_no_answer_is_named(self) -> None:
         judge = judging([], True)
         with pytest.raises(DemurError, match=r"'context'.*answer='key'"):

@@ -14,7 +14,7 @@ import importlib
 import os
 import secrets
 import socket
-import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
-from demur._forks import at_the_end, end_abruptly, in_child, lock
+from demur._forks import at_the_end, end_abruptly, in_child, is_ending, lock
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 from demur.local.judges import ADAPTER, find_judge
@@ -71,7 +71,6 @@ _running: dict[tuple[Weights, int, Weights | None], tuple[_Endpoint, Any]] = {}
 
 Only this dict holds the server objects: see `_stop_all`.
 """
-_exiting = threading.Event()
 _forked = False
 """Whether this process was forked from one in which a server ran."""
 
@@ -79,6 +78,8 @@ _forked = False
 def _endpoint(weights: Weights, n_ctx: int, adapter: Weights | None) -> _Endpoint:
     """Return this process's server for these weights, started first if there is none."""
     wanted = weights, n_ctx, adapter
+    while is_ending():  # a server that starts now would not be stopped
+        time.sleep(0.05)
     with _lock:
         if wanted not in _running:
             _running[wanted] = _start(*wanted)
@@ -164,9 +165,8 @@ def _stop_all() -> None:
     keep its connection open for ever. So the connections are cut here, whatever HTTP library opened
     them.
     """
-    if _forked:
+    if _forked or not _running:
         return
-    _exiting.set()
     with _lock:
         ports = {int(endpoint.url.rpartition(":")[2]) for endpoint, _ in _running.values()}
         for candidate in gc.get_objects():
@@ -298,10 +298,8 @@ class ChatLocal(ChatOpenAI):
         try:
             yield
         except Exception:
-            if _exiting.is_set():
-                # The interpreter is ending, and `_stop_all` has cut the connection. Only daemon
-                # threads are left. This thread waits, so that it ends without a message.
-                threading.Event().wait()
+            while is_ending():  # then `_stop_all` has cut the connection
+                time.sleep(0.05)
             raise
 
     @property

@@ -12,9 +12,10 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur._text import replace_surrogates
-from demur.local.sessions import in_time, loaded, need_packages
+from demur.local.sessions import loaded, need_packages, uncut
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
+_TOKENIZED_AT_ONCE = 512
 _LONGEST = 256
 """The most tokens of a text that the model reads, as its authors set it."""
 
@@ -50,7 +51,11 @@ class MiniLM(Embeddings):
         """Return the vector of each text, in order."""
         tokenizer, session = loaded(*_files(), _LONGEST)
         whole = [replace_surrogates(text) for text in texts]
-        encodings = in_time(tokenizer.encode_batch, whole)
+        encodings = [
+            encoding
+            for start in range(0, len(whole), _TOKENIZED_AT_ONCE)
+            for encoding in uncut(tokenizer.encode_batch, whole[start : start + _TOKENIZED_AT_ONCE])
+        ]
         # Texts of similar length are computed together, so that little time is lost on padding.
         order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
         vectors: dict[int, list[float]] = {}
@@ -72,7 +77,7 @@ def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]
     for at, one in enumerate(tokens):
         ids[at, : len(one)], mask[at, : len(one)] = one, 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    (states,) = in_time(session.run, None, inputs)
+    (states,) = uncut(session.run, None, inputs)
     return mean_direction(states, mask)
 
 

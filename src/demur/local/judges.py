@@ -20,7 +20,7 @@ import numpy as np
 
 from demur._text import replace_surrogates, script_of
 from demur.errors import LocalModelError, MissingExtraError
-from demur.local.sessions import in_time, loaded, need_packages
+from demur.local.sessions import loaded, need_packages, uncut
 from demur.local.weights import Weights, hashed
 from demur.prompting import as_shown
 from demur.schema import ClaimLabel
@@ -145,7 +145,7 @@ class SmallJudge:
         texts = {
             text: as_shown(replace_surrogates(text)).strip() for text in chain.from_iterable(pairs)
         }
-        encodings = in_time(tokenizer.encode_batch, [*texts.values()], add_special_tokens=False)
+        encodings = uncut(tokenizer.encode_batch, [*texts.values()], add_special_tokens=False)
         # A text may spell the judge's own tokens in other letters, which the tokenizer makes plain.
         own = {tokenizer.token_to_id(token) for token in _OWN}
         encoded = {

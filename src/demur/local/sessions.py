@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from demur._forks import at_the_end, end_abruptly, in_child, leave, lock
+from demur._forks import at_the_end, end_abruptly, in_child, is_ending, leave, lock
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 
@@ -21,7 +21,6 @@ _sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
 """The loaded tokenizers and models, by their files."""
 _at_work: set[object] = set()
 """An object for each call that is in C++ or Rust."""
-_ending = threading.Event()
 
 
 def need_packages(extra: str, what: str) -> None:
@@ -71,7 +70,7 @@ def loaded(
         if (tokenizer, weights) not in _sessions:
             if verify is not None:
                 verify()
-            made, session = in_time(_load, tokenizer, weights, 1 if one_core else 0)
+            made, session = uncut(_load, tokenizer, weights, 1 if one_core else 0)
             if longest is not None:
                 made.enable_truncation(longest)
             _sessions[tokenizer, weights] = made, _InTurns(session) if one_core else session
@@ -88,28 +87,26 @@ class _InTurns:
     def run(self, outputs: Any, inputs: Any) -> Any:
         """Run the session as `InferenceSession.run` does."""
         with self._turns:
-            return in_time(self._session.run, outputs, inputs)
+            return uncut(self._session.run, outputs, inputs)
 
 
-def in_time(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+def uncut(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Make a call into C++ or Rust, during which the process does not end.
 
-    A thread that came back from it while the interpreter ends would abort the process. Once the end
-    has begun, a thread that makes a call waits for ever, so that it ends without a message.
+    A thread that came back from it while the interpreter ends would abort the process.
     """
-    one = object()
-    _at_work.add(one)
-    try:
-        if not _ending.is_set():
-            return call(*args, **options)
-    finally:
-        _at_work.discard(one)
     while True:
-        threading.Event().wait()
+        one = object()
+        _at_work.add(one)
+        try:
+            if not is_ending():
+                return call(*args, **options)
+        finally:
+            _at_work.discard(one)
+        time.sleep(0.05)
 
 
 def _await_calls() -> None:
-    _ending.set()
     while _at_work:
         time.sleep(0.001)
 

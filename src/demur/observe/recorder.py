@@ -151,7 +151,7 @@ def _close_all() -> None:
     try:
         for recorder in [*_open]:
             recorder.close(max(0.0, until - time.monotonic()))
-    except KeyboardInterrupt:  # the user does not want to wait any longer
+    except (KeyboardInterrupt, SystemExit):  # the user does not want to wait any longer
         for recorder in [*_open]:
             recorder.close(0)
 

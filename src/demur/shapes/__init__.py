@@ -10,7 +10,6 @@ This room promises to the others:
 
 from demur.shapes.answers import ANSWER_KEYS, Answer, find_answer, stays
 from demur.shapes.calls import (
-    CallStatus,
     calls_last,
     parts_of_call,
     sample_of,
@@ -43,6 +42,7 @@ from demur.shapes.messages import (
     this_turn,
     tool_results,
 )
+from demur.shapes.outcomes import CallStatus
 from demur.shapes.passed_on import alike, as_given
 from demur.shapes.readers import check_reader
 

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from http import HTTPStatus
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -18,35 +17,20 @@ from demur._plain_letters import plain
 from demur._secret_names import is_secret_name
 from demur._text import replace_surrogates
 from demur.schema import Sample
-from demur.shapes.finding import as_messages, distinct, kind_of
+from demur.shapes.finding import as_messages, distinct, in_parts, kind_of
 from demur.shapes.messages import last_written, sources, this_turn
-
-CallStatus = Literal["done", "failed", "pending", "none"]
-"""What came of a call: it returned, it failed, it has not finished. "none" stands for a trace
-without any call."""
+from demur.shapes.outcomes import CallStatus, status_of_result
 
 _STATUS, _EARLIER, _ARGUMENTS = "tool_call", "earlier", "arguments"
 # A result of more characters stands in a document of its own, and is cut here.
 _MOST_OF_RESULT = 400
+# What is nested deeper is not written out.
+_DEEPEST = 50
+_SERVER_CALL = "server_tool_call"
+_CALL_KIND = re.compile(r"server_tool_(?:call|use)|(?!function_|tool_)\w+_call")
 _CALLED = "The assistant called "
 _NO_CALLS = "The assistant called no tool. It did nothing."
 _SAID = {"done": "It succeeded", "failed": "It failed", "pending": "It is not finished"}
-_BAD = re.compile(
-    "(?:error(?:s|ed)?|fail(?:ed|ure)?|rejected|denied|declined|refused|forbidden|unauthorized"
-    "|unsuccessful|time[d_ -]*out|not[_ -]?(?:found|sent|allowed))(?!-free|[a-z])"
-)
-_WAITING = re.compile("queued|pending|awaiting|waiting|in[_ -]?progress|processing|requires[_ -]")
-_STATES = ("status", "state", "result")
-_NO = ("false", "0", "no")
-_NONE = ("", "none", "null", "[]", "{}", *_NO)
-_HTTP = "|".join(f"{one.value} {one.phrase}" for one in HTTPStatus if one.value >= 400)
-_NOTHING_WRONG = r"(?!\s*(?i:none|null|0)\s*(?:[,;\n]|\Z))"
-_FAILED_TEXT = re.compile(
-    rf"\s*(?:[\w.]*(?:Error|Exception)(?:\(|\s*:{_NOTHING_WRONG})|Traceback \("
-    r"|\{'(?:(?:ok|success)': False|error': (?!None|False|''|\[\])|status': '(?:error|fail))"
-    rf"|(?i:(?:error|failed|failure)\s*[:!]{_NOTHING_WRONG}|error (?:executing|[45]\d\d)\b"
-    rf"|(?:failed|unable) to\b|could(?: not|n't)\b|HTTP(?:/[\d.]+)? [45]\d\d\b|(?:{_HTTP})\b))"
-)
 
 
 @dataclass(frozen=True)
@@ -62,12 +46,13 @@ class _ToolCall:
 
     def returned(self, text: str, *, failed: bool) -> _ToolCall:
         """Return the call with its result, which may say itself that the call failed."""
-        return replace(self, status="failed" if failed else _status(text), result=text)
+        status = "failed" if failed else status_of_result(text, self.name, self.args)
+        return replace(self, status=status, result=text)
 
     def document(self, earlier: bool, known: Collection[str]) -> Document:
         """Return the call in words, without the `known` secrets and those that a name tells."""
         given = self.args if isinstance(self.args, Mapping) else {"": self.args}
-        args = [f"{name}={_value(name, one, known)}".lstrip("=") for name, one in given.items()]
+        args = [f"{name}={one}".lstrip("=") for name, one in _values(given, known).items()]
         # Evaluators read plain letters, and the lengths count.
         parts = [*map(_plainly, [f"{_CALLED}{self.name}(", *args])]
         called = f"{parts[0]}{', '.join(parts[1:])})"
@@ -75,7 +60,8 @@ class _ToolCall:
         if self.status == "done" and len(result) > _MOST_OF_RESULT:
             result = f"{result[:_MOST_OF_RESULT]} ..."
         said = f"{_SAID[self.status]}: {result}" if result else f"{_SAID[self.status]}."
-        about = {"tool": self.name, "tool_call_id": self.id, "turn": self.turn}
+        id_ = self.id and replace_surrogates(self.id)
+        about = {"tool": replace_surrogates(self.name), "tool_call_id": id_, "turn": self.turn}
         told = {_STATUS: self.status, _EARLIER: earlier, _ARGUMENTS: [*map(len, parts)]}
         return Document(f"{called}. {said}", metadata=about | told)
 
@@ -87,9 +73,8 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
     `tool_call` (see `CallStatus`), `tool`, `tool_call_id`, `turn`, and `earlier`: whether the call
     stands before the user's last message. Secret arguments are masked, also where they come back.
 
-    A call failed if its message has the status "error", or if its result says so: JSON with an
-    error, `"ok": false` or a status of failure, or a text that begins like an exception, an HTTP
-    error or "Failed to". A result belongs to the last call before it that has its id.
+    A call failed if its message has the status "error", or if its result says so
+    (`outcomes.status_of_result`). A result belongs to the last call before it that has its id.
 
     Args:
         messages: The messages of the conversation. One that stands there twice counts once.
@@ -97,7 +82,8 @@ def tool_calls(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Docu
             conversation without calls and results has one document: that nothing was done.
     """
     # What was done stays done if its message is removed.
-    once = [*{one.id or id(one): one for one in messages if one.type != "remove"}.values()]
+    given = {one.id or id(one): one for one in messages if one.type != "remove"}
+    once = [part for message in given.values() for part in in_parts(message)]
     called = _called(once)
     turns = sum(isinstance(message, HumanMessage) for message in once)
     if not called:
@@ -122,13 +108,17 @@ def sample_of(messages: Any) -> Sample:
     Raises:
         ValueError: A value is no message, or the model wrote no answer after the user's last one.
     """
-    given = as_messages(messages) if isinstance(messages, Sequence) else []
+    listed = messages if isinstance(messages, Sequence) and not isinstance(messages, str) else []
+    unread = ((at, one) for at, one in enumerate(listed) if not as_messages([one]))
+    odd = next((f"{kind_of(one)} at index {at}" for at, one in unread), None)
+    given = [] if odd else as_messages(listed)
     last = last_written(this_turn(given))
-    if last is None or last.tool_calls or len(given) < len(messages):
+    if last is None or last.tool_calls:
+        got = odd or f"{kind_of(messages)} with {len(given)} messages"
         raise ValueError(
             "expected messages that end with the model's answer, and nothing but messages, got "
-            f"{kind_of(messages)} with {len(given)} messages: give an agent's messages, in "
-            "LangChain's classes, dumped by them, or in short form, when it is done"
+            f"{got}: give an agent's messages, in LangChain's classes, dumped by them, or in short "
+            "form, when it is done"
         )
     said = (message for message in reversed(given) if isinstance(message, HumanMessage))
     return Sample(
@@ -155,13 +145,19 @@ def calls_last(documents: Iterable[Document]) -> tuple[Document, ...]:
 
 
 def parts_of_call(document: Document) -> tuple[str, ...]:
-    """Return the tool's name, and each argument with its name, from a document of `tool_calls`."""
+    """Return the tool's name, and each argument with its name, from a document of `tool_calls`.
+
+    A text that was changed since, such as by a handler's `redact`, is a single part.
+    """
     text, given = document.page_content, document.metadata.get(_ARGUMENTS)
     lengths = [one for one in given if isinstance(one, int)] if isinstance(given, list) else []
-    parts, start = [], 0
-    for length in lengths or [len(text)]:
-        parts.append(text[start : start + length])
-        start += length + (len(", ") if start else 0)
+    parts, rest = [], text
+    for length in lengths:
+        parts.append(rest[:length])
+        rest = rest[length:].removeprefix(", " if parts[1:] else "")
+    called = f"{', '.join(parts[1:])}). It "
+    if not parts or not text.startswith(f"{parts[0]}{called}") or not parts[0].endswith("("):
+        parts = [text]
     return (parts[0].removeprefix(_CALLED).removesuffix("("), *parts[1:])
 
 
@@ -191,74 +187,61 @@ def _called(messages: Sequence[BaseMessage]) -> list[_ToolCall]:
 
 def _of_server(message: AIMessage, turn: int) -> Iterator[_ToolCall]:
     """Yield the calls that the provider made itself, such as a search on its server."""
-    blocks: Sequence[Any] = message.content_blocks
+    try:
+        blocks: Sequence[Any] = message.content_blocks
+    except Exception:  # LangChain cannot read a block; what is a call is known by its name
+        kinds = [str(one.get("type")) for one in message.content if isinstance(one, dict)]
+        blocks = [{"type": _SERVER_CALL, "name": one} for one in kinds if _CALL_KIND.fullmatch(one)]
     results = {
-        one.get("tool_call_id"): one for one in blocks if one["type"] == "server_tool_result"
+        str(one.get("tool_call_id")): one for one in blocks if one["type"] == "server_tool_result"
     }
     for call in blocks:
-        if call["type"] != "server_tool_call":
+        if call["type"] != _SERVER_CALL:
             continue
-        name = (call.get("extras") or {}).get("tool_name") or call.get("name") or "a tool"
-        made = _ToolCall(name, call.get("args") or {}, call.get("id"), turn)
-        if (result := results.get(made.id)) is not None:
-            error = (result.get("extras") or {}).get("error")
-            text = _as_text(result.get("output") or error or "")
+        name = str(_extra(call, "tool_name") or call.get("name") or "a tool")
+        id_ = call.get("id") and str(call["id"])
+        made = _ToolCall(name, call.get("args") or {}, id_, turn)
+        if (result := results.get(str(id_))) is not None:
+            text = _as_text(result.get("output") or _extra(result, "error") or "")
             made = made.returned(text, failed=result.get("status") == "error")
         yield made
 
 
-def _status(text: str) -> CallStatus:
-    """Return what a result says of its call."""
-    try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
-        said = text
-    if isinstance(said, list) and len({*map(_of_value, said)}) == 1:
-        return _of_value(said[0])
-    return _of_value(said)
+def _extra(block: Mapping[str, Any], key: str) -> Any:
+    extras = block.get("extras")
+    return extras.get(key) if isinstance(extras, Mapping) else None
 
 
-def _of_value(said: object) -> CallStatus:
-    if isinstance(said, str) and _FAILED_TEXT.match(said):
-        return "failed"
-    if not isinstance(said, Mapping):
-        return "done"
-    values = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
-    bad, good = (
-        {str(values.get(name)).strip().lower() for name in names}
-        for names in (("error", "errors"), ("ok", "success"))
-    )
-    states = [str(values[name]).lower() for name in _STATES if isinstance(values.get(name), str)]
-    codes = [values.get("status"), values.get("statuscode")]
-    if "message" in values:  # else it may be a code of something else, such as an area
-        codes.append(values.get("code"))
-    failed = (
-        not bad.issubset(_NONE)
-        or not good.isdisjoint(_NO)
-        or values.get("iserror") is True
-        or any(re.fullmatch(r"[45]\d\d", str(code)) for code in codes)
-        or any(_BAD.match(state) or _FAILED_TEXT.match(state) for state in states)
-    )
-    if failed:
-        return "failed"
-    return "pending" if any(map(_WAITING.match, states)) else "done"
+def _values(held: Mapping[Any, Any], known: Collection[str], depth: int = 0) -> dict[Any, str]:
+    """Return the values in words, with those masked that a name under or beside them tells."""
+    said = held.get("name", held.get("key"))
+    secret = ("value",) if isinstance(said, str) and _is_secret(said) else ()
+    return {
+        name: SECRET if name in secret or _is_secret(str(name)) else _value(one, known, depth)
+        for name, one in held.items()
+    }
 
 
-def _value(name: object, value: Any, known: Collection[str]) -> str:
-    if is_secret_name(str(name)):
-        return SECRET
+def _is_secret(name: str) -> bool:
+    return is_secret_name(_plainly(name))
+
+
+def _value(value: Any, known: Collection[str], depth: int) -> str:
+    if isinstance(value, (Mapping, list, tuple)) and depth >= _DEEPEST:
+        return "..."
     if isinstance(value, Mapping):
-        each = (f"{key}: {_value(key, one, known)}" for key, one in value.items())
-        return f"{{{', '.join(each)}}}"
+        values = _values(value, known, depth + 1).items()
+        return f"{{{', '.join(f'{name}: {one}' for name, one in values)}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(name, one, known) for one in value)}]"
+        return f"[{', '.join(_value(one, known, depth + 1) for one in value)}]"
     return without_secrets(_as_text(value), known)
 
 
 def _plainly(text: str) -> str:
     text = replace_surrogates(text)
-    letters = plain(text)
-    return text if letters is None else letters.text
+    while letters := plain(text):
+        text = letters.text
+    return text
 
 
 def _as_text(value: Any) -> str:

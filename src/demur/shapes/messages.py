@@ -9,8 +9,9 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompt_values import PromptValue
 
+from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.shapes.finding import Reader, as_fields, as_messages, kind_of, read
+from demur.shapes.finding import Reader, as_documents, as_fields, as_messages, kind_of, read
 
 _USER, _TURN, _TOOL = "user", "turn", "tool"
 
@@ -38,9 +39,9 @@ def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
 def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
     """Return what tools returned, with `tool`, `tool_call_id` and `turn` in the metadata.
 
-    A tool's artifact counts if it is documents (`response_format="content_and_artifact"`).
-    Otherwise its text counts. The message of a failed tool is not a source. Turns count from 1, by
-    the user's messages.
+    A tool's artifact counts if it is documents (`response_format="content_and_artifact"`), also
+    as they dump themselves. Otherwise its text counts. The message of a failed tool is not a
+    source. Turns count from 1, by the user's messages.
     """
     sources: list[Document] = []
     turn = 0
@@ -48,14 +49,9 @@ def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
         turn += isinstance(message, HumanMessage)
         if not isinstance(message, ToolMessage) or message.status == "error":
             continue
-        about = {_TOOL: message.name, "tool_call_id": message.tool_call_id, _TURN: turn}
-        artifact = message.artifact
-        documents = [artifact] if isinstance(artifact, Document) else artifact
-        if (
-            isinstance(documents, Sequence)
-            and documents
-            and all(isinstance(document, Document) for document in documents)
-        ):
+        name, id_ = message.name, replace_surrogates(message.tool_call_id)
+        about = {_TOOL: name and replace_surrogates(name), "tool_call_id": id_, _TURN: turn}
+        if documents := _documents(message.artifact):
             sources += (
                 document.model_copy(update={"metadata": {**document.metadata, **about}})
                 for document in documents
@@ -63,6 +59,15 @@ def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
         elif str(message.text).strip():
             sources.append(Document(str(message.text), metadata=about))
     return tuple(sources)
+
+
+def _documents(artifact: Any) -> tuple[Document, ...]:
+    held = artifact if isinstance(artifact, Sequence) else [artifact]
+    dumped = all(
+        isinstance(one, Document) or (isinstance(one, Mapping) and "page_content" in one)
+        for one in held
+    )
+    return (as_documents([*held]) or ()) if dumped else ()
 
 
 def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]:

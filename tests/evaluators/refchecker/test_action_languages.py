@@ -27,6 +27,7 @@ REPORTED = {
         "قمنا بتحديث موعد الاجتماع في التقويم.",
         "لقد حجزتُ لك طاولة في المطعم.",
         "أرسلنا الدعوة إلى جميع الزملاء.",
+        "عندما قمت بإلغاء الحجز دفعت رسوما.",
     ),
     "de": (
         "Ich habe die E-Mail an Dana gesendet.",
@@ -36,6 +37,15 @@ REPORTED = {
         "Ich hab den Termin auf Freitag verschoben.",
         "Gut, ich habe das Licht im Flur ausgeschaltet.",
         "Ich habe die Tests ausgeführt und den Bericht gespeichert.",
+        "Nachdem ich die Mail gesendet hatte, habe ich das Zimmer gebucht.",
+        "Ich habe den Text gekürzt und gespeichert.",
+        "Ich habe den Text gekürzt, gespeichert und gesendet.",
+        "Ich habe den Text auf der Website gekürzt.",
+        "Ich habe die Datei umformuliert.",
+        "Ich habe die E-Mail für dich entworfen.",
+        "Ich habe eine Antwort entworfen: sie liegt im Postausgang.",
+        "Ich habe das Datum in der Buchung korrigiert.",
+        "Ich habe die Dateien nach Datum sortiert.",
     ),
     "en": (
         "I have sent the mail to Dana.",
@@ -44,6 +54,24 @@ REPORTED = {
         "I just paid the invoice of the printer shop.",
         "Sent the report to the whole team.",
         "Both files have gone, I deleted them from the folder.",
+        "After I had sent the mail, I booked the room.",
+        "When I cancelled the order, the shop refunded it.",
+        "Please note that I have booked the room.",
+        "Now that I have sent it, you can relax.",
+        "I've written the file config.toml.",
+        "I've rewritten the file.",
+        "I have corrected the date in the booking.",
+        "I have drafted a reply in your outbox.",
+        "I've drafted a reply: it is in your outbox.",
+        "I've drafted the email for you.",
+        "I've shortened the text and saved it.",
+        "I've shortened the text, saved it and sent it to Dana.",
+        "I've corrected the text on the website.",
+        "I have sorted your inbox by date.",
+        "I've shortened the meeting to 30 minutes.",
+        "I have added an example below.",
+        "I've sent Dana the message below.",
+        "I replied: I have booked the room.",
     ),
     "es": (
         "He enviado el correo a Dana.",
@@ -53,6 +81,7 @@ REPORTED = {
         "Hemos actualizado la fecha de la reunión.",
         "Borré el archivo de la carpeta compartida.",
         "Se lo he mandado a todo el equipo.",
+        "Confirmo que he cancelado los dos pedidos.",
     ),
     "fr": (
         "J'ai envoyé l'e-mail à Dana.",
@@ -61,6 +90,7 @@ REPORTED = {
         "J'ai déjà payé la facture de l'imprimeur.",
         "Je l'ai supprimé du dossier partagé.",
         "J'ai bien mis à jour la date de la réunion.",
+        "Quand j'ai annulé la commande, le magasin a remboursé.",
     ),
     "hi": (
         "मैंने दाना को ईमेल भेज दिया है।",
@@ -69,6 +99,7 @@ REPORTED = {
         "मैंने शुक्रवार के लिए मेज़ बुक कर दी है।",
         "मैंने फ़ाइल को फ़ोल्डर से हटा दिया।",
         "मैंने बिजली का बिल चुका दिया है।",
+        "जब मैंने ऑर्डर रद्द किया, तब पैसे वापस आए।",
     ),
     "id": (
         "Saya sudah mengirim email ke Dana.",
@@ -77,6 +108,7 @@ REPORTED = {
         "Fakturnya sudah saya bayar tadi pagi.",
         "Saya baru saja menghapus berkas itu dari folder.",
         "Saya berhasil memesan meja untuk hari Jumat.",
+        "Setelah saya sudah mengirim email, Dana membalas.",
     ),
     "it": (
         "Ho inviato l'e-mail a Dana.",
@@ -85,6 +117,7 @@ REPORTED = {
         "Abbiamo aggiornato la data della riunione.",
         "L'ho cancellato dalla cartella condivisa.",
         "Ho spento la luce in corridoio.",
+        "Quando ho inviato l'e-mail, Dana ha risposto.",
     ),
     "ja": (
         "ダナさんにメールを送信しました。",
@@ -109,6 +142,7 @@ REPORTED = {
         "Ik heb een tafel voor vrijdag gereserveerd.",
         "Ik heb het bestand uit de map verwijderd.",
         "Ik heb het rapport verzonden aan het hele team.",
+        "Nadat ik heb betaald, is het pakket verstuurd.",
     ),
     "pl": (
         "Wysłałem wiadomość do Dany.",
@@ -117,6 +151,7 @@ REPORTED = {
         "Przenieśliśmy spotkanie na piątek.",
         "Fakturę zapłaciłem dziś rano.",
         "Usunąłem plik ze wspólnego folderu.",
+        "Potwierdzam, że anulowałem zamówienie.",
     ),
     "pt": (
         "Enviei o e-mail para a Dana.",
@@ -125,6 +160,7 @@ REPORTED = {
         "Excluí o arquivo da pasta compartilhada.",
         "Eu alterei a data da reunião.",
         "Paguei a fatura da gráfica hoje cedo.",
+        "Quando cancelei o pedido, a loja devolveu o valor.",
     ),
     "ru": (
         "Я отправил письмо Дане.",
@@ -133,6 +169,7 @@ REPORTED = {
         "Забронировал столик на вечер пятницы.",
         "Письмо я отправила сегодня утром.",
         "Готово, удалил файл из общей папки.",
+        "Когда я отменил заказ, магазин вернул деньги.",
     ),
     "tr": (
         "Dana'ya e-postayı gönderdim.",
@@ -149,6 +186,7 @@ REPORTED = {
         "Забронював столик на вечір п'ятниці.",
         "Листа я надіслала сьогодні вранці.",
         "Готово, видалив файл зі спільної теки.",
+        "Коли я скасував замовлення, магазин повернув гроші.",
     ),
     "vi": (
         "Tôi đã gửi email cho Dana.",
@@ -165,6 +203,7 @@ REPORTED = {
         "我刚刚删除了共享文件夹里的文件。",
         "好的，已将会议改到周五下午。",
         "我已經取消了兩張訂單。",
+        "我取消了订单，稍后会通知您。",
     ),
 }
 DENIED = {
@@ -259,8 +298,8 @@ DENIED = {
         "我并未取消丹娜的两个订单。",
     ),
 }
-# Facts with other subjects, speech about the answer, promises, offers, questions, and denials that
-# say something of the world, too.
+# Facts with other subjects, speech about the answer, promises, conditions, offers, questions, words
+# of others, and denials that say something of the world, too.
 NEITHER = {
     "ar": (
         "أرسلت الشركة أول قمر صناعي عام 1962.",
@@ -272,6 +311,10 @@ NEITHER = {
         "لم ترسل الشركة أي رسالة إلى العملاء.",
         "لم أرسل الرسالة، والبرج افتتح عام 1911.",
         "يمكنني حجز طاولة في المطعم إذا أردت.",
+        "إذا قمت بإلغاء الحجز الآن، ستدفع رسوما.",
+        "في حال قمت بحذف الملف، سأخبرك.",
+        "سأخبرك بعد أن أكون قد حجزت لك الغرفة.",
+        "لو كنت قد ألغيت الطلب لدفعت رسوما.",
     ),
     "de": (
         "Die Firma hat die Bestellung storniert.",
@@ -284,6 +327,17 @@ NEITHER = {
         "Ich habe nichts gesendet und der Turm wurde 1911 eröffnet.",
         "Wir haben unsere Preise dieses Jahr nicht geändert.",
         "Ich kann die Datei für Sie löschen.",
+        "Sobald ich die Mail gesendet habe, melde ich mich.",
+        "Wenn ich storniert hätte, müssten Sie zahlen.",
+        "Ich habe den Text umformuliert.",
+        "Ich habe deinen Text überarbeitet.",
+        "Wir haben den Absatz gekürzt, wie gewünscht.",
+        "Ich habe den Text in einem freundlicheren Ton umgeschrieben.",
+        "Ich habe die Liste nach Preis sortiert.",
+        "Ich habe den Tippfehler in deinem Satz korrigiert.",
+        "Ich habe die E-Mail für dich entworfen: Liebe Dana, danke.",
+        "Ich habe mich auf die drei Punkte konzentriert.",
+        'Dana Berg schrieb: "Ich habe den Bericht gesendet."',
     ),
     "en": (
         "The company cancelled the order of the printer.",
@@ -302,6 +356,36 @@ NEITHER = {
         "We have not changed our prices this year.",
         "I can delete the file for you if you like.",
         "United States of America and Canada.",
+        "I will tell you once I have booked the room.",
+        "As soon as I have sent it, I will let you know.",
+        "If I cancelled the order now, you would pay a fee.",
+        "Let me know when I have sent enough.",
+        "You get a copy after I have sent the mail.",
+        "I can't confirm the price until I've booked the room.",
+        "Before I have paid, nothing is final.",
+        "Nothing is lost unless I deleted the file.",
+        "I wish I had sent the mail.",
+        "Had I sent the mail, you would know.",
+        "I've drafted the email for you: Dear Dana, thank you.",
+        "I've drafted a mail about it: Dear Dana, room 4 is free.",
+        "I have written a short poem below.",
+        "I've provided the steps below.",
+        "I've put the steps in order below.",
+        "I've rewritten the text in a friendlier tone.",
+        "I've shortened the text, as you asked.",
+        "I've made it shorter.",
+        "I have kept it short.",
+        "I have condensed it.",
+        "I've changed the tone.",
+        "I have corrected the typo in your sentence.",
+        "I have written this in the friendly tone that you asked for.",
+        "I've reviewed your question.",
+        "I've sorted the list by price.",
+        "I have formatted the table as Markdown.",
+        "I've focused on the main points.",
+        "I calculated 12 * 3 = 36.",
+        'Dana wrote: "I sent the report yesterday."',
+        "Dana said: 'I sent the report.'",
     ),
     "es": (
         "La empresa canceló el pedido de la imprenta.",
@@ -314,6 +398,10 @@ NEITHER = {
         "No he enviado nada y la torre abrió en 1911.",
         "José compró el café en la tienda.",
         "No hemos cambiado nuestros precios este año.",
+        "Si he cancelado el pedido, pagas una tasa.",
+        "Dime si ya he enviado suficiente.",
+        "Te avisaré cuando haya enviado el correo.",
+        "Si cancelé el pedido, pagas una tasa.",
     ),
     "fr": (
         "L'entreprise a annulé la commande.",
@@ -326,6 +414,8 @@ NEITHER = {
         "Je n'ai rien envoyé et la tour a ouvert en 1911.",
         "Nous n'avons pas changé nos prix cette année.",
         "Je peux supprimer le fichier pour vous.",
+        "Si j'ai annulé la commande, vous payez des frais.",
+        "Quand j'aurai envoyé l'e-mail, je vous le dirai.",
     ),
     "hi": (
         "कंपनी ने ऑर्डर रद्द कर दिया है।",
@@ -337,6 +427,8 @@ NEITHER = {
         "किसी ने बिजली का बिल नहीं चुकाया है।",
         "मैंने कुछ नहीं भेजा है और मीनार 1911 में खुली थी।",
         "हमने इस साल दाम नहीं बदले हैं।",
+        "अगर मैंने ऑर्डर रद्द कर दिया, तो आपको शुल्क देना होगा।",
+        "यदि मैंने ईमेल भेज दिया है तो बताऊँगा।",
     ),
     "id": (
         "Perusahaan itu sudah membatalkan pesanan.",
@@ -348,6 +440,8 @@ NEITHER = {
         "Belum ada yang membayar faktur percetakan.",
         "Saya belum mengirim apa pun dan menara itu dibuka tahun 1911.",
         "Kami tidak menjual tiket pada hari Senin.",
+        "Jika saya sudah membatalkan pesanan, Anda membayar biaya.",
+        "Begitu saya sudah memesan meja, saya akan memberi tahu.",
     ),
     "it": (
         "L'azienda ha annullato l'ordine.",
@@ -359,6 +453,8 @@ NEITHER = {
         "Nessuno ha pagato la fattura della tipografia.",
         "Non ho inviato nulla e la torre ha aperto nel 1911.",
         "Non abbiamo cambiato i prezzi quest'anno.",
+        "Se ho annullato l'ordine, paghi una penale.",
+        "Quando avrò inviato l'e-mail, te lo dirò.",
     ),
     "ja": (
         "会社は注文をキャンセルしました。",
@@ -370,6 +466,8 @@ NEITHER = {
         "三つの選択肢をまとめました。",
         "会社はまだ注文をキャンセルしていません。",
         "部長が、メールを送信しました。",
+        "メールを送信しましたら、ご連絡します。",
+        "荷物をお送りしましたら、ご連絡します。",
     ),
     "ko": (
         "회사가 주문을 취소했습니다.",
@@ -380,6 +478,7 @@ NEITHER = {
         "회사는 아직 주문을 취소하지 않았습니다.",
         "월요일에는 표를 판매하지 않습니다.",
         "김 부장이 다나에게 이메일을 보냈습니다.",
+        "주문을 취소했다면 수수료가 있습니다.",
     ),
     "nl": (
         "Het bedrijf heeft de bestelling geannuleerd.",
@@ -391,6 +490,8 @@ NEITHER = {
         "Niemand heeft de factuur van de drukkerij betaald.",
         "Ik heb niets verstuurd en de toren werd in 1911 geopend.",
         "Ik kan het bestand voor u verwijderen.",
+        "Zodra ik heb gereserveerd, laat ik het weten.",
+        "Als ik heb geannuleerd, betaalt u kosten.",
     ),
     "pl": (
         "Firma anulowała zamówienie drukarni.",
@@ -403,6 +504,9 @@ NEITHER = {
         "Nikt nie zapłacił faktury drukarni.",
         "Nie wysłałem niczego i wieżę otwarto w 1911 roku.",
         "Nie zmieniliśmy cen biletów.",
+        "Jeśli anulowałem zamówienie, zapłacisz.",
+        "Powiedz, czy już wysłałem wszystko.",
+        "Gdybym anulował zamówienie, zapłaciłbyś.",
     ),
     "pt": (
         "A empresa cancelou o pedido da gráfica.",
@@ -414,6 +518,9 @@ NEITHER = {
         "Ninguém pagou a fatura da gráfica.",
         "Não enviei nada e a torre abriu em 1911.",
         "Sergei enviou o relatório ao rei.",
+        "Se cancelei o pedido, você paga uma taxa.",
+        "Se eu cancelei o pedido, você paga uma taxa.",
+        "Quando tiver enviado o e-mail, aviso.",
     ),
     "ru": (
         "Компания отменила заказ типографии.",
@@ -425,6 +532,10 @@ NEITHER = {
         "Никто не оплатил счет типографии.",
         "Я ничего не отправлял и башня открыта в 1911 году.",
         "Мы не меняли цены в этом году.",
+        "Если я отменил заказ, вы заплатите.",
+        "Если бы я отменил заказ, вы заплатили бы.",
+        "Я отменил бы заказ завтра.",
+        "Если я перенес встречу, сообщите мне.",
     ),
     "tr": (
         "Şirket matbaanın siparişini iptal etti.",
@@ -436,6 +547,7 @@ NEITHER = {
         "Matbaanın faturasını kimse ödemedi.",
         "Kule 1911 yılında açıldı ve hiçbir şey göndermedim.",
         "Burada herkes için ilk yardım var.",
+        "Siparişi iptal etseydim ücret öderdiniz.",
     ),
     "uk": (
         "Компанія скасувала замовлення друкарні.",
@@ -447,6 +559,9 @@ NEITHER = {
         "Ніхто не сплатив рахунок друкарні.",
         "Я нічого не надсилав і вежу відкрили у 1911 році.",
         "Ми не змінювали ціни цього року.",
+        "Якщо я скасував замовлення, ви заплатите.",
+        "Якби я скасував замовлення, ви б заплатили.",
+        "Я скасував би замовлення завтра.",
     ),
     "vi": (
         "Công ty đã hủy đơn hàng của nhà in.",
@@ -458,6 +573,7 @@ NEITHER = {
         "Chưa ai thanh toán hóa đơn của nhà in.",
         "Tôi chưa gửi gì và tháp mở cửa năm 1911.",
         "Chúng tôi không bán vé vào thứ hai.",
+        "Nếu tôi đã hủy đơn hàng, bạn sẽ trả phí.",
     ),
     "zh": (
         "公司取消了印刷厂的订单。",
@@ -469,6 +585,10 @@ NEITHER = {
         "没有人支付印刷厂的账单。",
         "我没有发送邮件而这座塔建于1911年。",
         "已有三座塔建成并向公众开放。",
+        "如果我取消了订单，您需要付费。",
+        "等我预订了房间，我会告诉您。",
+        "一旦我发送了邮件，我会告诉您。",
+        "我发送了邮件后会通知您。",
     ),
 }
 SHORT = {

@@ -208,6 +208,30 @@ def test_where_nothing_was_done_no_failure_before_a_report_lets_it_pass(
     assert [claim.label for claim in found.claims] == [C]
 
 
+@pytest.mark.parametrize("result", ["Error: no", None])
+@pytest.mark.parametrize("besides", [[], [("get_order", {"id": 7}, "Order 7 is for Dana.")]])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I have paid the pending order 7.",
+        "I cancelled order 7 at no cost.",
+        "I cancelled order 7 and there is no fee.",
+        "I've booked order 7; no further action is needed.",
+        "I sent order 7, no errors occurred.",
+        "I sent Dana the error report.",
+        "I deleted the missing entry for Dana.",
+        "Ich habe die ausstehende Bestellung 7 bezahlt.",
+        "Ich habe die Bestellung 7 ohne Kosten storniert.",
+        "Ich habe die Bestellung 7 bezahlt, es ist nichts mehr offen.",
+    ],
+)
+def test_no_word_beside_a_report_lets_a_call_support_it_that_is_not_done(
+    answer: str, besides: list[Made], result: str | None
+) -> None:
+    made: Made = ("change", {"order": 7, "for": "Dana"}, result)
+    assert labels(check(Judge(E), answer, made, *besides)) == [(C, FAILED if result else PENDING)]
+
+
 @pytest.mark.parametrize("label", [N, C])
 def test_a_denial_that_the_judge_does_not_support_keeps_the_judges_label(label: ClaimLabel) -> None:
     found = check(Judge(label), "I did not send the mail to Oskar.", SENT)
@@ -238,6 +262,13 @@ def test_the_name_of_a_tool_may_have_any_letters(tool: str) -> None:
         "I could not send the mail to Dana, because there is no such mailbox.",
         "I tried to send the mail to Dana, but an error occurred.",
         "I sent the mail to Dana, but it bounced.",
+        "I sent the mail to Dana, but it never arrived.",
+        "I sent the mail to Dana and got an error.",
+        "I encountered an error while sending the mail to Dana.",
+        "I booked the room, and the mail to Dana could not be sent.",
+        "I called Dana without success.",
+        "Ich habe die Mail an Dana gesendet, aber sie kam nicht an.",
+        "Ich habe den Raum gebucht, die Mail an Dana konnte nicht gesendet werden.",
         "The mail to Dana bounced, so I sent none to Bo either.",
         "The mail to Dana was not sent.",
         "The mail to Dana was rejected.",
@@ -330,6 +361,23 @@ def test_a_report_about_all_holds_if_a_failed_call_was_made_again() -> None:
     assert check(Judge(E), "I cancelled both orders.", *made).passed is True
 
 
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ("I sent the mail to Dana.", "Error: 'Dana' is not a valid address"),
+        ("I sent all mails to Dana.", "ValidationError: to must be an address"),
+    ],
+)
+def test_a_call_that_was_made_again_with_other_arguments_refutes_nothing(
+    answer: str, error: str
+) -> None:
+    wrong: Made = ("send_mail", {"to": "Dana"}, error)
+    others: list[Made] = [("send_mail", {"to": f"{at}@example.org"}, "ok") for at in range(2)]
+    assert labels(check(Judge(E), answer, wrong, *others)) == [(E, DONE)]
+    assert labels(check(Judge(E), answer, *others, wrong)) == [(C, FAILED)]
+    assert labels(check(Judge(E), answer, wrong, ("send_fax", {}, "ok"))) == [(C, FAILED)]
+
+
 def test_a_report_that_something_was_done_again_is_judged_by_this_turn_only() -> None:
     before = [HumanMessage("Send it."), *trace(SENT, id_="before"), AIMessage("I sent it.")]
     now = [HumanMessage("Again, please."), AIMessage("I sent the mail to Dana again.")]
@@ -403,6 +451,35 @@ def test_what_the_assistant_noted_down_is_no_evidence(args: dict[str, Any]) -> N
     found = check(judge, "The tower in Lund is tall.", ("save_note", args, "saved"))
     assert found.passed is False
     assert "save_note" not in judge.shown
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ("save", {"text": "The tower in Lund is tall"}, '{"text": "The tower in Lund is tall"}'),
+        (
+            "save",
+            {"text": "Der „Turm“: tower in Lund, tall"},
+            '"Der \\u201eTurm\\u201c: tower in Lund, tall"',
+        ),
+        (
+            "search",
+            {"query": "tower in Lund is tall"},
+            'Nothing found for "tower in Lund is tall".',
+        ),
+    ],
+)
+def test_a_result_that_repeats_what_the_assistant_wrote_is_no_evidence(made: Made) -> None:
+    judge = Judge(lambda reference, claim: E if "tall" in reference else N)
+    assert check(judge, "The tower in Lund is tall.", made, SENT).passed is False
+    told: Made = (made[0], made[1], f"{made[2]} The town of Lund has a tall tower.")
+    assert check(judge, "The tower in Lund is tall.", told, SENT).passed is True
+
+
+def test_a_note_is_no_evidence_in_other_words_either() -> None:
+    judge = Judge(N)
+    check(judge, "The tower is 50 m tall.", ("add_note", {"text": "tower height: 50m"}, "saved"))
+    assert "add_note" not in judge.shown
 
 
 def test_calls_that_are_not_done_are_no_evidence_for_a_fact() -> None:

@@ -21,12 +21,13 @@ from demur.guard import (
     make_policy,
     prepared,
 )
-from demur.shapes import Own, this_turn
+from demur.shapes import Own, find_messages, this_turn
 from langchain_demur._messages import MARK, marked
 
 Tell = Callable[[Any, Feedback], Any]
 Evaluators = Sequence[EvaluatorLike | Sequence[EvaluatorLike]]
 
+MESSAGES = "messages"
 _REJECTED = "rejected"
 _REASON = "reason"
 _AT = Own("demur:at")
@@ -208,5 +209,9 @@ def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any
 
 
 def view_of(state: Any) -> dict[str, Any]:
-    """Return the fields of a state that is a mapping, a pydantic model or a dataclass."""
-    return dict(state) if isinstance(state, Mapping) else dict(vars(state))
+    """Return the fields of a state that is a mapping, a pydantic model or a dataclass.
+
+    Messages in short form, and those that are none, are read as `find_messages` does.
+    """
+    view = dict(state) if isinstance(state, Mapping) else dict(vars(state))
+    return {**view, MESSAGES: find_messages(view[MESSAGES])} if MESSAGES in view else view

@@ -13,9 +13,8 @@ from demur import DemurError
 from demur.shapes import last_written
 from langchain_demur._clear import CLEARED, sent_on, swapped
 from langchain_demur._messages import calls_tools, only_text, without_text
-from langchain_demur._run import Call, NoAnswerYet, is_own, kind_of, view_of
+from langchain_demur._run import MESSAGES, Call, NoAnswerYet, is_own, kind_of, view_of
 
-MESSAGES = "messages"
 _STRUCTURED = "structured_response"
 _ANSWERS = ("answer", "output", "result", "response", "generation")
 
@@ -141,7 +140,7 @@ def _cleared(
     known = {one.id for one in state.get(MESSAGES, ())}
     kept: dict[str, Any] = {}
     for key, value in values.items():
-        if key == MESSAGES:
+        if key == MESSAGES and value:
             kept[key] = [one if one.id in known else swapped(one, old, answer) for one in value]
         elif value is state.get(key):
             kept[key] = value

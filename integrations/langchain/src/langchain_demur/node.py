@@ -17,9 +17,10 @@ from pydantic import BaseModel
 from demur.evaluators import EvaluatorLike
 from demur.guard import Budget, Cite, Feedback, OnError, OnFail, refuse_memory
 from demur.schema import OnAbstain
-from demur.shapes import CALLS, check_reader, sources, tool_calls
+from demur.shapes import CALLS, check_reader, find_messages, sources, tool_calls
 from langchain_demur._messages import tell
 from langchain_demur._run import (
+    MESSAGES,
     Call,
     Evaluators,
     Guards,
@@ -31,7 +32,7 @@ from langchain_demur._run import (
     rejected_in,
     view_of,
 )
-from langchain_demur._update import MESSAGES, read_update
+from langchain_demur._update import read_update
 
 Node = TypeVar("Node", bound=Callable[..., Any] | Runnable[Any, Any])
 Reader = str | Callable[[Any], Any]
@@ -224,11 +225,11 @@ class _GuardedNode:
             documents = {"documents": self._contexts(call.state)}
         elif not any(key in values for key in _DOCUMENTS):
             # For an agent as the node: what its tools returned.
-            documents.setdefault("documents", sources(values.get(MESSAGES, ())))
+            documents.setdefault("documents", sources(find_messages(values.get(MESSAGES))))
         # Nodes can act without calls of tools, so a graph without calls may have done something.
         updates = [one.values for one in call.judged]  # What rejected attempts did stays done.
         parts = [view_of(call.state), *updates, values]
-        said = [message for part in parts for message in part.get(MESSAGES, ())]
+        said = [message for part in parts for message in find_messages(part.get(MESSAGES))]
         documents[CALLS] = tool_calls(said, complete=False)
         return call.judge(update.answer, documents, update)
 

@@ -8,8 +8,9 @@ claim may be judged by depends on what it says:
 - A claim that something failed, or was not done, is judged by all calls.
 - Any other claim is judged by results. If these do not support it, it is judged by short calls that
   changed something, too. It is never judged by what the assistant wrote into the arguments of a
-  search or a report, nor by an argument that says nearly all of it, for else a model could support
-  its own guess by asking for it, or by noting it down.
+  search, a note or a report, nor by an argument that says nearly all of it, nor by a result that
+  only repeats one, for else a model could support its own guess by asking for it, or by noting it
+  down.
 """
 
 from __future__ import annotations
@@ -17,11 +18,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from demur.evaluators.base import LabelledClaims
-from demur.evaluators.refchecker.assertion import beginnings, denies
-from demur.evaluators.refchecker.calls import Call, calls_in, calls_like, hiding, quoted
+from demur.evaluators.refchecker.assertion import beginnings, denies, denies_behind_contrast
+from demur.evaluators.refchecker.calls import (
+    Call,
+    calls_in,
+    calls_like,
+    hiding,
+    quoted,
+    repeating,
+    without_corrected,
+)
 from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side
@@ -30,7 +39,6 @@ from demur.shapes import CallStatus, is_users
 
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
-_COPIED = 0.8  # The share of a claim's words in one argument from which it is the claim itself.
 _CLAUSES = re.compile(r"[,;:!\u2013\u2014\u3002\uff0c\u3001\u060c\u061b\u0964]|\.(?=\s|$)")
 
 _OUTCOMES: Mapping[CallStatus, ActionOutcome] = {
@@ -70,15 +78,19 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
                     found[at] = claim, sure
 
     said = [at for at, document in enumerate(sample.contexts) if is_users(document)]
+    # The user is believed, but does not know what the assistant did.
+    besides = [said if report.own else repeating(report.words, calls, sample) for report in reports]
     unseen = {
-        # The user is believed, but does not know what the assistant did.
-        at: tuple([c.at for c in calls if not report.may_rest_on(c)] + said * report.own)
+        at: tuple([c.at for c in calls if not report.may_rest_on(c)] + besides[at])
         for at, report in enumerate(reports)
         if at not in found
     }
     # A claim that is no report is judged by results alone first, as if there were no calls.
-    every_call = tuple(call.at for call in calls)
-    first = {at: view if reports[at].own else every_call for at, view in unseen.items()}
+    every_call = [call.at for call in calls]
+    first = {
+        at: view if reports[at].own else tuple(every_call + besides[at])
+        for at, view in unseen.items()
+    }
     yield from look(first)
     yield from look(
         {
@@ -87,7 +99,8 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
             if view != first[at] and found[at][0].label is not ClaimLabel.ENTAILMENT
         }
     )
-    settled = tuple(_settled(found[at][0], report, calls) for at, report in enumerate(reports))
+    accepted = without_corrected(calls)
+    settled = tuple(_settled(found[at][0], report, accepted) for at, report in enumerate(reports))
     confidence = tuple(
         found[at][1] if claim.label is found[at][0].label else 1.0
         for at, claim in enumerate(settled)
@@ -119,7 +132,11 @@ class _Report:
         self.words = words
         self.did = _says(words, "actions.did")
         self.own = _reports(words)
-        self.undone = _undone(words)
+        outcomes = [_outcome(clause) for clause in self._clauses]
+        # Beside what was done, "no" is seldom about what failed: "no further action is needed".
+        self.undone = "undone" in outcomes if "done" in outcomes else _undone(words)
+        # "The first try failed, but I sent it" does, and "I sent it, but it bounced" does not.
+        self.did_at_last = self.did and [one for one in outcomes if one][-1:] != ["undone"]
         self.again = _says(words, "actions.again")
 
     def may_rest_on(self, call: Call) -> bool:
@@ -128,11 +145,9 @@ class _Report:
             return False
         if self.own:
             return True
-        if call.status == "none" or call.reads or len(call.arguments) > _MOST_OF_ARGUMENTS:
+        if call.status == "none" or call.changes_nothing:
             return False
-        # What one argument says nearly by itself, the assistant wrote: a note, a message.
-        wanted = beginnings(self.words)
-        return all(len(wanted & said) < _COPIED * len(wanted) for said in call.values)
+        return len(call.arguments) <= _MOST_OF_ARGUMENTS and not call.copies(self.words)
 
     @property
     def denies_all(self) -> bool:
@@ -143,17 +158,23 @@ class _Report:
         )
 
     @property
-    def did_at_last(self) -> bool:
-        """Return whether the last clause about an action says that it was done.
-
-        "The first try failed, but I sent it" does, and "I sent it, but it bounced" does not.
-        """
-        telling = (one for one in self._clauses if _says(one, "actions.did") or _undone(one))
-        return self.did and not any(map(_undone, [*telling][-1:]))
-
-    @property
     def _clauses(self) -> list[str]:
         return [one for one in _CLAUSES.split(self.words) if any(map(str.isalnum, one))]
+
+
+@lru_cache(maxsize=4096)
+def _outcome(clause: str) -> Literal["done", "undone"] | None:
+    """Return what a clause says of an action: that it was done, or not; None if it says neither.
+
+    Where something was done, words that deny count only behind a contrast: "but it never arrived".
+    """
+    did, failed = (_first(clause, f"actions.{name}") for name in ("did", "undone"))
+    # "No errors occurred" reports none.
+    fails = failed and not denies(" ".join(failed.string[: failed.start()].split()[-2:]))
+    said = did.string[did.end() :] if did else plain(clause)
+    if fails or _says(clause, "actions.did_not") or denies_behind_contrast(said):
+        return "undone"
+    return "done" if did else None
 
 
 def _reports(words: str) -> bool:
@@ -162,23 +183,24 @@ def _reports(words: str) -> bool:
 
 def _undone(words: str) -> bool:
     # In some languages "to cancel" is a word that denies; what was done does not count.
-    return _says(words, "actions.undone") or denies(_found(words, "actions.did")[1])
+    did = _first(words, "actions.did")
+    return _says(words, "actions.undone") or denies(did.re.sub(" ", did.string) if did else words)
 
 
 def _says(words: str, name: str) -> bool:
-    return _found(words, name)[0]
+    return _first(words, name) is not None
 
 
 @lru_cache(maxsize=4096)
-def _found(words: str, name: str) -> tuple[bool, str]:
-    """Return whether a text has a pattern of a list, in its language, and the text without it."""
+def _first(words: str, name: str) -> re.Match[str] | None:
+    """Return the first match of a list's patterns in a text, in its language."""
     # In "e-mailed", the "e" looks like a word of some languages.
     said = plain(words).replace("e-mail", "email")
     for language in dict.fromkeys((*likely(said), *nearest(said))):
-        rest, count = language.pattern(name, whole_words=True).subn(" ", language.rewritten(said))
-        if count:
-            return True, rest
-    return False, said
+        pattern = language.pattern(name, whole_words=True)
+        if found := pattern.search(language.rewritten(said)):
+            return found
+    return None
 
 
 # --- Decisions -----------------------------------------------------------------------------------
@@ -219,7 +241,12 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
     alike = calls_like(claim, telling)
     done = next((call for call in alike if call.status == "done"), None)
     unfinished = None if report.undone else next((c for c in alike if c.unfinished), None)
-    if unfinished and done and alike[done] >= alike[unfinished]:
+    if unfinished and any(
+        # What was read is no action, unless the claim says so.
+        alike[c] >= alike[unfinished] + (report.did and c.only_reads and not unfinished.only_reads)
+        for c in alike
+        if c.status == "done"
+    ):
         unfinished = None
     if unfinished and not report.own and _is_closer(claim, unfinished, alike[unfinished]):
         unfinished = None

@@ -197,6 +197,16 @@ def denies(text: str) -> bool:
     )
 
 
+def denies_behind_contrast(text: str) -> bool:
+    """Return whether a text has a word that denies, and "but" or the like before it."""
+    return any(
+        denies(match.string[match.end() :])
+        for one in nearest(text)
+        for match in _contrasts(one, one.rewritten(text))
+        if not one.pattern("contrast.joining").fullmatch(match.group())
+    )
+
+
 def is_number(word: str) -> bool:
     """Return whether a word has a digit, or is a number in words."""
     return any(map(str.isdigit, word)) or any(

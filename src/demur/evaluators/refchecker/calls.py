@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,15 @@ _READS = frozenset(
     ]
 )
 _READ_FROM = frozenset(["google", "web", "wiki"])
+# Words of the names of tools that keep what the assistant thinks.
+_NOTES = frozenset(
+    ["memo", "memory", "note", "notes", "reflect", "remember", "scratchpad", "think", "thought"]
+)
 _MOST_QUOTED = 300
+_COPIED = 0.8  # The share of a text's words in one argument from which it is the text itself.
+_LEAST_REPEATED = 3  # Shorter texts are names, which results repeat for good reason.
+# A model makes such a call again with other arguments.
+_ASKS_FOR_OTHERS = re.compile(r"(?i)validation|invalid|must be|required|missing|expected|not a\b")
 _ARGUMENT_NAME = re.compile(r"\A\w+=")
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -31,6 +40,7 @@ class Call:
 
     at: int
     """The index of the document in the contexts."""
+    id: str | None
     text: str
     status: CallStatus
     tool: str
@@ -50,9 +60,9 @@ class Call:
         return self.status in ("failed", "pending")
 
     @property
-    def reads(self) -> bool:
-        """Return whether the tool reads something, by its name."""
-        return not (_READS | _READ_FROM).isdisjoint(self._words)
+    def changes_nothing(self) -> bool:
+        """Return whether the tool reads something or keeps a note, by its name."""
+        return not (_READS | _READ_FROM | _NOTES).isdisjoint(self._words)
 
     @property
     def only_reads(self) -> bool:
@@ -63,10 +73,15 @@ class Call:
     def _words(self) -> list[str]:
         return [word.lower() for word in _NAME_PARTS.findall(self.tool)]
 
+    def copies(self, text: str) -> list[str]:
+        """Return the arguments that say nearly all of a text, which the assistant wrote itself."""
+        wanted = beginnings(text)
+        return [value for value, said in self._values if _nearly(wanted, said)]
+
     @cached_property
-    def values(self) -> list[frozenset[str]]:
-        """Return the beginnings of the words of the tool's name, and of each argument."""
-        return [beginnings(_ARGUMENT_NAME.sub("", part)) for part in self.parts]
+    def _values(self) -> list[tuple[str, frozenset[str]]]:
+        values = (_ARGUMENT_NAME.sub("", part) for part in self.parts)
+        return [(value, beginnings(value)) for value in values]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -81,8 +96,41 @@ def calls_in(sample: Sample) -> list[Call]:
         if (status := status_of_call(document)) is not None:
             text, about = document.page_content, document.metadata
             tool, earlier = str(about.get("tool") or ""), bool(about["earlier"])
-            calls.append(Call(at, text, status, tool, earlier, parts_of_call(document)))
+            id_ = about.get("tool_call_id")
+            calls.append(Call(at, id_, text, status, tool, earlier, parts_of_call(document)))
     return calls
+
+
+def without_corrected(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls without those whose arguments were refused, if others were accepted."""
+    done = {(call.tool, call.earlier): call.at for call in calls if call.status == "done"}
+    return [
+        call
+        for call in calls
+        if call.status != "failed"
+        or done.get((call.tool, call.earlier), -1) < call.at
+        or not _ASKS_FOR_OTHERS.search(call.text.partition(call.arguments)[2])
+    ]
+
+
+def repeating(words: str, calls: Sequence[Call], sample: Sample) -> list[int]:
+    """Return the results that say a text only because they repeat an argument of their call."""
+    wanted = beginnings(words)
+    copies = {call.id: copied for call in calls if (copied := call.copies(words))}
+    if not copies or len(wanted) < _LEAST_REPEATED:
+        return []
+    found = []
+    for at, document in enumerate(sample.contexts):
+        text = rest = document.page_content
+        for copy in copies.get(document.metadata.get("tool_call_id"), ()):
+            rest = rest.replace(copy, " ").replace(json.dumps(copy)[1:-1], " ")
+        if rest != text and not _nearly(wanted, beginnings(rest)):
+            found.append(at)
+    return found
+
+
+def _nearly(wanted: frozenset[str], said: frozenset[str]) -> bool:
+    return len(wanted & said) >= _COPIED * len(wanted)
 
 
 def hiding(sample: Sample, hidden: Sequence[int]) -> Sample:
