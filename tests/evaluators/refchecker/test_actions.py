@@ -361,21 +361,15 @@ def test_a_report_about_all_holds_if_a_failed_call_was_made_again() -> None:
     assert check(Judge(E), "I cancelled both orders.", *made).passed is True
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        ("I sent the mail to Dana.", "Error: 'Dana' is not a valid address"),
-        ("I sent all mails to Dana.", "ValidationError: to must be an address"),
-    ],
-)
-def test_a_call_that_was_made_again_with_other_arguments_refutes_nothing(
-    answer: str, error: str
-) -> None:
-    wrong: Made = ("send_mail", {"to": "Dana"}, error)
-    others: list[Made] = [("send_mail", {"to": f"{at}@example.org"}, "ok") for at in range(2)]
-    assert labels(check(Judge(E), answer, wrong, *others)) == [(E, DONE)]
-    assert labels(check(Judge(E), answer, *others, wrong)) == [(C, FAILED)]
-    assert labels(check(Judge(E), answer, wrong, ("send_fax", {}, "ok"))) == [(C, FAILED)]
+def test_a_call_that_was_refused_refutes_its_report_though_others_were_done_in_its_place() -> None:
+    refused: Made = ("set_heating", {"degrees": 28}, "ValidationError: degrees must be below 26")
+    found = check(
+        Judge(E),
+        "I set the heating to 28 degrees.",
+        refused,
+        ("set_heating", {"degrees": 25}, "ok"),
+    )
+    assert labels(found) == [(C, FAILED)]
 
 
 def test_a_report_that_something_was_done_again_is_judged_by_this_turn_only() -> None:

@@ -29,7 +29,6 @@ from demur.evaluators.refchecker.calls import (
     hiding,
     quoted,
     repeating,
-    without_corrected,
 )
 from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
@@ -99,8 +98,7 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
             if view != first[at] and found[at][0].label is not ClaimLabel.ENTAILMENT
         }
     )
-    accepted = without_corrected(calls)
-    settled = tuple(_settled(found[at][0], report, accepted) for at, report in enumerate(reports))
+    settled = tuple(_settled(found[at][0], report, calls) for at, report in enumerate(reports))
     confidence = tuple(
         found[at][1] if claim.label is found[at][0].label else 1.0
         for at, claim in enumerate(settled)

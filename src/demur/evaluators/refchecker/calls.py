@@ -28,8 +28,6 @@ _NOTES = frozenset(
 _MOST_QUOTED = 300
 _COPIED = 0.8  # The share of a text's words in one argument from which it is the text itself.
 _LEAST_REPEATED = 3  # Shorter texts are names, which results repeat for good reason.
-# A model makes such a call again with other arguments.
-_ASKS_FOR_OTHERS = re.compile(r"(?i)validation|invalid|must be|required|missing|expected|not a\b")
 _ARGUMENT_NAME = re.compile(r"\A\w+=")
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -99,18 +97,6 @@ def calls_in(sample: Sample) -> list[Call]:
             id_ = about.get("tool_call_id")
             calls.append(Call(at, id_, text, status, tool, earlier, parts_of_call(document)))
     return calls
-
-
-def without_corrected(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls without those whose arguments were refused, if others were accepted."""
-    done = {(call.tool, call.earlier): call.at for call in calls if call.status == "done"}
-    return [
-        call
-        for call in calls
-        if call.status != "failed"
-        or done.get((call.tool, call.earlier), -1) < call.at
-        or not _ASKS_FOR_OTHERS.search(call.text.partition(call.arguments)[2])
-    ]
 
 
 def repeating(words: str, calls: Sequence[Call], sample: Sample) -> list[int]:
