@@ -234,6 +234,16 @@ def test_a_result_in_blocks_is_read_as_its_text() -> None:
         '{"sent": false}',
         '{"exit_code": 1}',
         '{"id": "m1", "status": "failed"}',
+        "Error response from daemon: no such image",
+        "Error from server (Forbidden): pods",
+        "bash: deploy: command not found",
+        "rm: cannot remove 'x': No such file or directory",
+        "fatal: not a git repository",
+        "npm ERR! code E404",
+        '{"message": "Not Found", "documentation_url": "https://a.example"}',
+        '{"errorMessages": ["no such issue"]}',
+        "Rate limit exceeded",
+        "Payment declined",
     ],
 )
 def test_a_result_that_says_that_it_failed_is_a_failure(result: str) -> None:
@@ -359,6 +369,8 @@ def status_from(name: str, args: dict[str, Any], result: str) -> Any:
         ("add", {"title": "Buy milk"}, '{"id": 1, "title": "Buy milk", "status": "pending"}'),
         ("place_order", {"item": "book"}, '{"order_id": 99, "status": "processing"}'),
         ("find_mail", {"id": "m1"}, '{"id": "m1", "sent": false}'),
+        ("create_draft", {}, '{"message": "Draft saved", "sent": false}'),
+        ("list_issues", {}, '[{"id": 1, "type": "error", "title": "TypeError"}]'),
     ],
 )
 def test_the_state_of_a_thing_is_not_the_state_of_the_call(
@@ -375,12 +387,36 @@ def test_the_state_of_a_thing_is_not_the_state_of_the_call(
         ("deny_request", {"id": 7}, "Request denied"),
         ("set_status", {"id": 7, "status": "failed"}, '{"id": 7, "status": "failed"}'),
         ("set_status", {"status": "Blocked"}, "Card blocked."),
+        ("stop_job", {}, "Job aborted"),
+        ("close_port", {"port": 22}, "Port 22 blocked"),
+        ("respond", {"with": "decline"}, "Invitation declined"),
+        ("turn_off_alarm", {}, '{"status": false}'),
+        ("set_light", {"on": False}, '{"status": false, "device": "lamp"}'),
+        ("add_to_queue", {"song": "x"}, '{"song": "x", "status": "queued"}'),
     ],
 )
 def test_a_state_that_the_call_was_to_bring_about_is_no_failure(
     name: str, args: dict[str, Any], result: str
 ) -> None:
     assert status_from(name, args, result) == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("import_rows", "20 rows imported, 2 failed"),
+        ("run_tests", "22 passed, 1 failed"),
+        ("ask_insurer", "The request was denied by the insurer."),
+        ("search", "The mission failed because of a leak."),
+        ("find_user", "User not found"),
+        ("pay", '{"return_code": "SUCCESS"}'),
+        ("pay", '{"error_code": 200, "error_message": "Success"}'),
+    ],
+)
+def test_a_result_that_tells_of_a_failure_is_that_of_a_call_that_was_done(
+    name: str, result: str
+) -> None:
+    assert status_from(name, {}, result) == "done"
 
 
 @pytest.mark.parametrize(
@@ -460,16 +496,18 @@ def test_an_answer_to_an_invalid_call_does_not_make_it_one_that_was_done() -> No
     assert [*map(status_of_call, tool_calls(messages, complete=True))] == ["failed"]
 
 
-def of_server(provider: str, *content: dict[str, Any]) -> list[tuple[str, Any]]:
+def of_server(provider: str | dict[str, str], *content: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return text and status of the calls that a provider made on its server."""
-    said = AIMessage([*content], response_metadata={"model_provider": provider})
+    metadata = {"model_provider": provider} if isinstance(provider, str) else provider
+    said = AIMessage([*content], response_metadata=metadata)
     found = tool_calls([ASKED, said], complete=True)
     return [(one.page_content, status_of_call(one)) for one in found]
 
 
-def test_calls_of_anthropics_server_are_calls() -> None:
+@pytest.mark.parametrize("provider", [{"model_provider": "anthropic"}, {}])
+def test_calls_of_anthropics_server_are_calls(provider: dict[str, str]) -> None:
     found = of_server(
-        "anthropic",
+        provider,
         {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "Lund"}},
         {
             "type": "web_search_tool_result",

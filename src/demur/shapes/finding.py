@@ -35,6 +35,7 @@ QUESTION_KEYS = ("input", "question", "query")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
 _DUMPED: TypeAdapter[BaseMessage] = TypeAdapter(AnyMessage)
 _CALL_BLOCKS = ("tool_use", "tool_call", "function_call")
+_SERVER_BLOCKS = ("server_tool_use", "mcp_tool_use")
 
 
 class Own(str):
@@ -215,6 +216,9 @@ def in_parts(message: BaseMessage) -> list[BaseMessage]:
     blocks = message.content if isinstance(message.content, list) else []
     by_kind = [(one.get("type"), one) for one in blocks if isinstance(one, dict)]
     if isinstance(message, AIMessage):
+        if any(kind in _SERVER_BLOCKS for kind, _ in by_kind):  # LangChain reads them by this name
+            made_by = {"model_provider": "anthropic", **message.response_metadata}
+            message = message.model_copy(update={"response_metadata": made_by})
         known = [str(call["id"]) for call in (*message.tool_calls, *message.invalid_tool_calls)]
         calls = [_call(one) for kind, one in by_kind if kind in _CALL_BLOCKS]
         if further := [call for call in calls if call["id"] not in known]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, ValuesView
+from collections.abc import Collection, Mapping, ValuesView
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal
@@ -14,12 +14,14 @@ CallStatus = Literal["done", "failed", "pending", "none"]
 without any call."""
 
 _NO = ("false", "0", "no")
-_ERRORS = ("error", "errors", "errorcode", "errormessage", "exception", "fehler")
+_ERRORS = (
+    *("error", "errors", "errorcode", "errormessage", "errormessages", "exception", "fehler"),
+)
 _NOTHING = (
     r"(?:none|null|n/a|false|ok|success|0+(?:\.0+)?(?:\sof\s\d+)?|keine?"
     r"|(?:no|0|keine?)\s(?:errors?|fehler)(?:\sfound)?|none\sfound)"
 )
-_NO_ERROR = re.compile(rf"(?:no|-|\[\]|\{{\}}|{_NOTHING})?\.?", re.IGNORECASE)
+_NO_ERROR = re.compile(rf"(?:no|-|\[\]|\{{\}}|2\d\d|{_NOTHING})?\.?", re.IGNORECASE)
 _NOTHING_WRONG = re.compile(rf"[^\w\n]*{_NOTHING}\W*(?:[,;\n]|\Z)", re.IGNORECASE)
 _HTTP = [one for one in HTTPStatus if one.value >= 400]
 _CODED = "|".join(f"{one.value} {one.phrase}" for one in _HTTP)
@@ -36,17 +38,21 @@ _OF = (
     r"|unexpected|unknown|validation)\s)"
 )
 _WORD = r"(?:(?!(?:no|not|none|without|zero|0|keine?)\b)[\w'’#.,-]+\s)"
+# Not of what was counted ("20 rows imported, 2 failed"), nor of what is told ("The trip failed").
+_NOUN = r"(?:(?!(?:no|not|none|the|an?|zero|keine?)\b)[^\W\d][\w'’-]*\s)"
 _WHY = r"(?:\s(?:after|because|by|due|for|with)\b.*)?"
 # A state that an action may be meant to bring about, as "reject_request" does.
-_MEANT = "(?P<meant>aborted|blocked|declined|denied|refused|rejected)"
-_FAILED = r"(?:failed|timed\sout|fehlgeschlagen|gescheitert|abgelehnt|verweigert)"
+_MEANT = "(?P<meant>aborted|blocked|declined|denied|refused|rejected|abgelehnt|verweigert)"
+_FAILED = r"(?:failed|timed\sout|fehlgeschlagen|gescheitert)"
 _COULD_NOT = r"(?:could(?:\snot|n['’]t)|konnten?\s.*\bnicht|(?:failed|unable)\sto)\b.*"
 _CANNOT = r"(?:can(?:not|\snot|['’]t))\s"
 # What begins so is an error, however long it is.
 _ERROR_TEXT = re.compile(
     r"[\w.]*(?:Error|Exception)(?:\(|\s*:)|Traceback \(|\d{3} (?:Client|Server) Error:"
     r"|\{'(?:(?:ok|success)': False|error': (?!None|False|''|\[\])|status': '(?:error|fail))"
-    rf"|(?i:HTTP(?:/[\d.]+)?(?:\serror)?\s[45]\d\d\b|{_OF}?error\s'?[45]\d\d\b|(?:{_CODED})\b"
+    r"|(?i:fatal:\s|npm err(?:or)?!?\s|error\s(?:response\s)?from\s"
+    r"|[\w./-]+:\s(?:.{1,80}:\s)?(?:command not found|no such file or directory)"
+    rf"|HTTP(?:/[\d.]+)?(?:\serror)?\s[45]\d\d\b|{_OF}?error\s'?[45]\d\d\b|(?:{_CODED})\b"
     r"|exit(?:ed\swith)?\s(?:code|status)\s*:?\s*[1-9])"
 )
 # The first words of an error.
@@ -61,15 +67,20 @@ _ERROR_WORDS = re.compile(
 )
 # A short text that says that something failed, or could not be done.
 _FAILED_TEXT = re.compile(
-    rf"{_WORD}{{0,6}}(?:{_COULD_NOT}|{_CANNOT}be\b.*)|{_WORD}{{0,5}}{_FAILED}{_WHY}"
-    rf"|{_WORD}{{1,5}}(?:{_MEANT}|(?<!\bis\s)(?<!\bare\s)not\s(?:sent|found|\w+ed)"
+    rf"{_WORD}{{0,6}}(?:{_COULD_NOT}|{_CANNOT}be\b.*)|{_NOUN}{{0,3}}{_FAILED}{_WHY}"
+    r"|(?:access|card|connection|payment|permission|transaction|zahlung|zugriff)\s(?:was\s)?"
+    rf"{_MEANT}{_WHY}"
+    r"|(?:not authori[sz]ed|you do not have permission|rate limit exceeded|invalid api key)\b.*"
+    rf"|{_WORD}{{1,5}}(?:(?<!\bis\s)(?<!\bare\s)not\s(?:sent|\w+ed|(?P<sought>found))"
     rf"|nicht\sge\w+){_WHY}",
     re.IGNORECASE | re.DOTALL,
 )
+# Tools that did their work if they found nothing.
+_SEEKS = re.compile("check|fetch|find|get|list|look|query|read|search")
 _LONGEST_FAILED_TEXT, _MOST_WORDS = 200, 400
 # What is all that a result says, or the state in it.
 _FAILED_STATE = re.compile(
-    rf"{_WORD}{{0,3}}(?:{_ERROR}|errored|exception|fail(?:ed|ure)?|time(?:d\s)?out|forbidden"
+    rf"(?P<of>{_WORD}{{0,3}})(?:{_ERROR}|errored|exception|fail(?:ed|ure)?|time(?:d\s)?out|forbidden"
     r"|unauthori[sz]ed|unsuccessful|unavailable|not\s(?:allowed|available|found|sent)"
     rf"|{_FAILED}|{_MEANT}){_WHY}|{_UNCODED}",
     re.IGNORECASE | re.DOTALL,
@@ -96,8 +107,17 @@ class _Asked:
 
     def gave(self, value: object) -> bool:
         """Return whether a value is one of the arguments."""
-        args = self.args.values() if isinstance(self.args, Mapping) else ()
-        return _as_word(value) in filter(None, map(_as_word, args))
+        return _as_word(value) in filter(None, map(_as_word, self._values))
+
+    @property
+    def turns_off(self) -> bool:
+        """Return whether the call may be meant to make something false."""
+        named = re.search("off|disable|deactivate|stop|toggle", self.tool.lower())
+        return bool(named) or any(value is False for value in self._values)
+
+    @property
+    def _values(self) -> Collection[Any]:
+        return self.args.values() if isinstance(self.args, Mapping) else ()
 
 
 def status_of_result(text: str, tool: str, args: object) -> CallStatus:
@@ -128,7 +148,11 @@ def _of_value(said: object, call: _Asked) -> CallStatus:
     if not isinstance(said, Mapping):
         return "done"
     values = {re.sub("[_ -]", "", str(name)).lower(): value for name, value in said.items()}
-    lone = ("message", "detail") if len(values) == 1 else ()
+    lone = (
+        ("message", "detail")
+        if not values.keys() - {"message", "detail", "documentationurl"}
+        else ()
+    )
     texts = {
         name: values[name]
         for name in ("status", "state", "result", *lone)
@@ -151,18 +175,21 @@ def _of_value(said: object, call: _Asked) -> CallStatus:
         any(map(_tells_error, errors))
         or any(str(values.get(name)).strip().lower() in _NO for name in ("ok", "success"))
         or values.get("iserror") is True
-        or any(values.get(name) not in (None, 0, "0") for name in ("exitcode", "returncode"))
+        or any(type(code) is int and code for code in map(values.get, ("exitcode", "returncode")))
         or any(re.fullmatch(r"[45]\d\d", str(code)) for code in codes)
         or any(_failed(text, call, state=name[:4] == "stat") for name, text in texts.items())
         or "failed" in inner
-        or (not of_thing and values.get("type") == "error")
-        or (not of_thing and any(values.get(name) is False for name in ("status", "sent")))
+        or ("message" in values and values.get("type") == "error")
+        or (values.get("status") is False and not call.turns_off)
+        or (values.get("sent") is False and "send" in tool)
     )
     if failed:
         return "failed"
     states = [re.sub(r"[\W_]+", " ", text).strip().lower() for text in texts.values()]
     waits = any(
-        _WAITING.fullmatch(one) or (_WAITING_TOO.fullmatch(one) and not of_thing) for one in states
+        (_WAITING.fullmatch(one) and not call.meant(one))
+        or (_WAITING_TOO.fullmatch(one) and not of_thing)
+        for one in states
     )
     return "pending" if waits or "pending" in inner else "done"
 
@@ -178,10 +205,14 @@ def _failed(text: str, call: _Asked, *, state: bool = False) -> bool:
         found = _FAILED_TEXT.fullmatch(head)
     if not found and (state or not any(rest)):
         found = _FAILED_STATE.fullmatch(re.sub("[_-]", " ", head))
+        if found and found["of"] and not state:  # "Port 22 blocked" may be what was asked for
+            return False
     if not found or _NOTHING_WRONG.match("".join(rest)):
         return False
-    meant = found.groupdict().get("meant")
-    return not (meant and call.meant(meant))
+    of_asked = found.groupdict()
+    meant = of_asked.get("meant")
+    seeks = of_asked.get("sought") and _SEEKS.search(call.tool.lower())
+    return not seeks and not (meant and call.meant(meant))
 
 
 def _tells_error(value: object) -> bool:
