@@ -91,7 +91,7 @@ in_child(_renew)
 
 _endings: list[Callable[[], object]] = []
 _ended_at = -math.inf
-"""When the work for the end was done, in seconds; infinite while it is done."""
+"""When the work for the end was done, in seconds; infinite while it is being done."""
 _GRACE = 1.0
 
 
@@ -105,4 +105,5 @@ def _end() -> None:
             work()
     except (KeyboardInterrupt, SystemExit):  # the user does not want to wait
         pass
-    _ended_at = time.monotonic()
+    finally:
+        _ended_at = time.monotonic()

@@ -14,9 +14,7 @@ CallStatus = Literal["done", "failed", "pending", "none"]
 without any call."""
 
 _NO = ("false", "0", "no")
-_ERRORS = (
-    *("error", "errors", "errorcode", "errormessage", "errormessages", "exception", "fehler"),
-)
+_ERRORS = ["error", "errors", "errorcode", "errormessage", "errormessages", "exception", "fehler"]
 _NOTHING = (
     r"(?:none|null|n/a|false|ok|success|0+(?:\.0+)?(?:\sof\s\d+)?|keine?"
     r"|(?:no|0|keine?)\s(?:errors?|fehler)(?:\sfound)?|none\sfound)"
