@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -56,6 +57,17 @@ def indented(page: Path) -> list[int]:
 @cache
 def _tokens(page: Path) -> list[Token]:
     return MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+_SCORE = re.compile(r"(?<=score )\d\.\d\d")
+
+
+def scores_apart(text: str) -> tuple[str, list[float]]:
+    """Return a text without its scores, and the scores.
+
+    The small judge computes with 8 bits, so processors of another kind give other hundredths.
+    """
+    return _SCORE.sub("?", text), [float(one) for one in _SCORE.findall(text)]
 
 
 def run(page: Path, names: dict[str, Any] | None = None) -> Iterator[tuple[Fence, str]]:
