@@ -14,8 +14,8 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur._fingerprints import fingerprint
 from demur.local import MiniLM
+from demur.schema.fingerprints import fingerprint
 
 CANDIDATES = 3
 """The number of answers to each question."""

@@ -31,7 +31,7 @@ from bench.report import record
 
 from demur.observe import Record, SQLSink
 from demur.observe.log import EVERY, Filters, Log, open_log, records, summarise, worst
-from demur.report import write_report
+from demur.views.report import write_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

@@ -27,7 +27,7 @@ from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
 from demur.guard import Attempt
 from demur.observe import Record, SQLSink
 from demur.observe.log import open_log
-from demur.report import write_report
+from demur.views.report import write_report
 
 _OPEN_GOAL, _STEP_GOAL = 3.0, 0.2
 _ROUNDS = 5

@@ -50,7 +50,7 @@ def test_what_is_not_used_is_not_loaded() -> None:
 @pytest.mark.slow
 def test_the_command_line_brings_nothing_heavy_and_takes_signals_only_as_a_command() -> None:
     loaded, _ = _loaded_after(
-        "import demur.cli, demur.report",
+        "import demur.cli, demur.views.report",
         "import contextlib, io, signal\n"
         "with contextlib.redirect_stdout(io.StringIO()): assert demur.cli.run(['--version']) == 0\n"
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL",

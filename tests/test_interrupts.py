@@ -69,7 +69,7 @@ def test_no_temporary_folder_is_left(
     log, out = jsonl(tmp_path / "a.jsonl", [scored()]), tmp_path / "out"
     out.mkdir()
     module, function, arguments = {
-        "report": ("demur.report.page", "_put", ["report", str(log), "-o", f"{out}/a.html"]),
+        "report": ("demur.views.report.page", "_put", ["report", str(log), "-o", f"{out}/a.html"]),
         "export": (
             "demur.observe.log.exports",
             "records",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from demur import resolve_model
-from demur.demo.chain import guarded
-from demur.demo.play import QUESTIONS, open_retriever
+from demur.cli.demo.chain import guarded
+from demur.cli.demo.play import QUESTIONS, open_retriever
 from demur.local import MiniLM
 from demur.views import terminal
 

@@ -17,14 +17,13 @@ from typing import Literal
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from demur import ScoreCallbackHandler
-from demur._resolve import resolve_model
-from demur.demo.chain import guarded
-from demur.demo.corpus import passages
-from demur.demo.index import open_index
-from demur.demo.play import RETRIEVED
-from demur.local import MINILM, MiniLM, model_dir
+from demur.cli.demo.chain import guarded
+from demur.cli.demo.corpus import passages
+from demur.cli.demo.index import open_index
+from demur.cli.demo.play import RETRIEVED
+from demur.local import MINILM, MiniLM, model_dir, resolve_model
 from demur.observe.log import open_log, read_labels, records
-from demur.report import write_report
+from demur.views.report import write_report
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 

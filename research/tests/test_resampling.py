@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur._share import wilson
+from demur.schema import wilson
 from demur_research.resampling import (
     auroc,
     balanced_accuracy,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from demur import Sample
-from demur._share import Share
 from demur.evaluators import AllFalse, ZeroShot
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
 from demur_research.commands import app, run
 from demur_research.commands.tables import command

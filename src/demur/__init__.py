@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from demur._resolve import resolve_model
     from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
     from demur.evaluators import (
         FEWL,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         Strip,
         widen,
     )
+    from demur.local import resolve_model
     from demur.observe import ScoreCallbackHandler
     from demur.runtime import CallPolicy
     from demur.schema import (
@@ -105,7 +105,7 @@ _MODULES = {
         *("Abstain", "Annotate", "AnswerRejected", "Block", "Budget", "Cite", "EvaluatorFailed"),
         *("Guard", "Regenerate", "Repair", "Retrieve", "Strip", "widen"),
     ),
-    "_resolve": ("resolve_model",),
+    "local": ("resolve_model",),
     "runtime": ("CallPolicy",),
     "observe": ("ScoreCallbackHandler",),
     "schema": (

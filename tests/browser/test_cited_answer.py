@@ -10,8 +10,8 @@ import pytest
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evidence, Span
-from demur.edits import places_of
 from demur.guard import Attempt
+from demur.guard.edits import places_of
 from demur.views import cited_html
 from support.records import attempt, found, refuted, run
 from support.reports import on, unscored, write

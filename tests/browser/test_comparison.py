@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demur.comparing import Compared, Comparison, Estimate, Quality
-from demur.report import comparison_page
+from demur.views.report import comparison_page
 from support.reports import LAPTOP, PHONE, on
 
 pytestmark = pytest.mark.browser

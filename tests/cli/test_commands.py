@@ -34,6 +34,7 @@ from support.fakes import scripted
 from support.openai_server import openai_server
 from support.spawned import Spawned
 
+CHECKING = sys.modules["demur.cli.check"]  # `cli.check` is the command
 FACT = "Paris is the capital of France."
 USAGE = Usage(calls=3, cached=1, input_tokens=1234, output_tokens=56, seconds=2.04)
 
@@ -88,7 +89,7 @@ def judged(
                 raise result
             return result
 
-        monkeypatch.setattr(cli, "_evaluate", evaluate)
+        monkeypatch.setattr(CHECKING, "_evaluate", evaluate)
         return seen
 
     return put
@@ -143,7 +144,7 @@ def test_an_argument_that_the_evaluator_refuses_is_wrong_usage(
 ) -> None:
     from langchain_core.language_models import FakeListChatModel
 
-    monkeypatch.setattr(cli, "resolve_model", lambda name: FakeListChatModel(responses=["x"]))
+    monkeypatch.setattr(CHECKING, "resolve_judge", lambda name: FakeListChatModel(responses=["x"]))
     assert cli.run([*CHECK, "--checker", "guess"]) == 64
     err = capsys.readouterr().err
     assert "guess" in err
@@ -212,7 +213,7 @@ def test_a_calibrated_threshold_decides_or_is_refused(
     model = scripted(
         '("Paris", "is", "old")\n("Paris", "is", "new")', joint="1. Entailment\n2. Neutral"
     )
-    monkeypatch.setattr(cli, "resolve_judge", lambda name: model)
+    monkeypatch.setattr(CHECKING, "resolve_judge", lambda name: model)
     fingerprints = RefChecker(model, checker="joint").fingerprints
     at = tmp_path / "t.json"
     check = ["check", "--answer", "Paris is old and new.", "--reference", FACT]

@@ -9,8 +9,8 @@ import pytest
 from contract.evaluators import EVALUATORS
 from contract.member import Member
 from demur import Evaluation, Sample
-from demur._plain_letters import plain
-from test_plain_letters import BOLD
+from demur._text import plain
+from text.test_plain_letters import BOLD
 
 
 def _styled(text: str | None) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.exemplars.choices import parse_choice
-from demur.prompting import isolate
+from demur.runtime.prompting import isolate
 
 LETTERS = "ABC"
 FORMS = (

@@ -28,7 +28,7 @@ from demur import (
     Sample,
     ScoreCallbackHandler,
 )
-from demur._recent import Recent
+from demur._system import Recent
 from demur.guard import REFUSAL, UNCHECKED
 from demur.observe.log import open_log, records
 from demur.runtime import (

@@ -20,8 +20,8 @@ from demur import (
     Regenerate,
     Strip,
 )
-from demur.edits import FORMS
 from demur.guard import OUTCOME, REFUSAL
+from demur.guard.edits import FORMS
 from support.guarded import Chain, Heard, run, traced
 from support.held import LOUVRE, HeldByNumbers
 

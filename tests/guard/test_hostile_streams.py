@@ -37,8 +37,8 @@ from demur import (
     Span,
     Strip,
 )
-from demur.edits import FORMS
 from demur.evaluators import Evaluator, pieces
+from demur.guard.edits import FORMS
 from demur.runtime import Steps
 from support.held import LOUVRE
 from support.streams import Client, text_in

@@ -27,7 +27,7 @@ from demur import (
     ReverseValidation,
     Span,
 )
-from demur._known_secrets import learn
+from demur._secrets import learn
 from demur.errors import DemurError
 from demur.evaluators import LMvsLM, NeighborStore, SelfCheck, ZeroShot
 from demur.local import MINILM

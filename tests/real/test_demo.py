@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from demur import DemurError
-from demur.demo import play as played
-from demur.demo.play import play
+from demur.cli.demo import play as played
+from demur.cli.demo.play import play
 from demur.guard import Trace
 from demur.local import MiniLM
 

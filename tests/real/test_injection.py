@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demur.local import ChatLocal
-from demur.prompting import as_shown
+from demur.runtime.prompting import as_shown
 from demur_research.tables.checkers import GivenClaims
 from demur_research.texts.answers import let_through
 from demur_research.texts.injections import CASES, INJECTIONS, Case, placed

@@ -17,13 +17,13 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur._undetermined import UndeterminedError
 from demur.runtime import (
     CallPolicy,
     ChatCall,
     Reply,
     RunnableCall,
     Steps,
+    UndeterminedError,
     adrive,
     ask_all,
     drive,

@@ -21,7 +21,7 @@ from langchain_core.messages import (
 from pydantic import TypeAdapter
 
 from demur import Sample
-from demur._plain_letters import plain
+from demur._text import plain
 from demur.shapes import (
     calls_last,
     parts_of_call,

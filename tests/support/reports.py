@@ -11,7 +11,7 @@ from typing import Any
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
 from demur.observe import Record
 from demur.observe.log import open_log
-from demur.report import write_report
+from demur.views.report import write_report
 from support.records import PASSAGE, attempt, found, guarded, jsonl, run, undetermined
 
 LAPTOP = {"viewport": {"width": 1280, "height": 800}}

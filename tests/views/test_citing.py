@@ -13,10 +13,10 @@ from langchain_core.documents import Document
 from markupsafe import Markup
 
 from demur import Claim, ClaimLabel, Evidence, Span
-from demur._credentials import SECRET
+from demur._secrets import SECRET
 from demur._text import harmless, replace_surrogates
-from demur.edits import cited, places_of
 from demur.guard import Attempt, Guarded, Trace
+from demur.guard.edits import cited, places_of
 from demur.observe.redaction import redactor
 from demur.views import cited_html, record_html, trace_html
 from support.html import ATTACKS, Page

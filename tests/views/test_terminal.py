@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from rich.console import Console
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
-from demur.edits import places_of
 from demur.guard import Attempt
+from demur.guard.edits import places_of
 from demur.observe import Record
 from demur.views import terminal as display
 from support.records import attempt, found, refuted, run

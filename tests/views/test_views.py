@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
-from demur._credentials import SECRET
+from demur._secrets import SECRET
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.redaction import redactor
 from demur.views import attempt_html, evaluation_html, record_html, trace_html

@@ -25,7 +25,7 @@ from llama_index.core.base.llms.types import (
 from pydantic import BaseModel, PrivateAttr
 
 from demur import CallPolicy, RefChecker
-from demur._fingerprints import model_fingerprint
+from demur.schema.fingerprints import model_fingerprint
 from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
 from llama_index.evaluation.demur._llm import LlamaIndexChat, as_chat_model
 from llama_index.evaluation.demur._metering import is_judging

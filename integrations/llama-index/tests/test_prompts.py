@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from demur.evaluators import FEWLPrompts, RefCheckerPrompts, ReverseValidationPrompts
 from demur.evaluators.fewl.prompts import numbered
 from demur.evaluators.refchecker.prompts import with_preceding
-from demur.prompting import Prompt, isolate
+from demur.runtime.prompting import Prompt, isolate
 from fake_llm import ScriptedLLM
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
 from llama_index.evaluation.demur._prompts import TemplatePrompt, as_prompt, as_template
@@ -215,8 +215,8 @@ def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPa
         return evaluator.fingerprints
 
     before = told()
-    monkeypatch.setattr("demur.prompting.isolation._SECRET", b"another")
-    from demur.prompting import prompts
+    monkeypatch.setattr("demur.runtime.prompting.isolation._SECRET", b"another")
+    from demur.runtime.prompting import prompts
 
     # No rendered example is cached.
     monkeypatch.setattr(prompts, "_examples", prompts._examples.__wrapped__)

@@ -13,11 +13,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur import Evaluation, Sample, resolve_model
-from demur._share import Share
 from demur.evaluators import Evaluator
 from demur.local import MINILM, MiniLM
 from demur.recording import Recording
 from demur.runtime import Account, Scope, as_completed, within_scope
+from demur.schema import Share
 from demur_research.datasets.rows import Reading
 from demur_research.spending import Meter, Spent, total
 

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from demur.evaluators.refchecker.prompts import ADAPTED
 from demur.local import SmallJudge
-from demur.prompting import as_shown
+from demur.runtime.prompting import as_shown
 from demur_research.commands import run
 from demur_research.recipe import adapter, encoder, exporting
 from demur_research.recipe.drawing import Item

@@ -8,10 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from demur._share import Share
 from demur.calibration.operating import count
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
-from demur.schema import OnAbstain
+from demur.schema import OnAbstain, Share
 
 
 @dataclass(frozen=True, eq=False)

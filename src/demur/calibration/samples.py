@@ -12,10 +12,10 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from demur._fingerprints import differences_between, flat, told
 from demur.errors import DemurError
 from demur.evaluators import Evaluator
 from demur.schema import Evaluation, OnAbstain
+from demur.schema.fingerprints import differences_between, flat, told
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from demur._share import Share
 from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
@@ -19,7 +18,7 @@ from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close,
 from demur.cli.logged import beside
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
-from demur.schema import OnAbstain, Threshold
+from demur.schema import OnAbstain, Share, Threshold
 from demur.views import terminal
 
 _CONFIDENCE = 0.9

@@ -13,7 +13,6 @@ from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 
 from demur import __version__
-from demur._resolve import resolve_judge
 from demur.cli.console import (
     INTERRUPTED,
     PASSED,
@@ -64,9 +63,8 @@ from demur.comparing import (
 )
 from demur.errors import DemurError
 from demur.evaluators import Evaluator
-from demur.local import SmallJudge
+from demur.local import SmallJudge, resolve_judge
 from demur.observe.log import LogError, read_labels
-from demur.report import comparison_page
 from demur.scoring import (
     Data,
     ScoringError,
@@ -76,6 +74,7 @@ from demur.scoring import (
     read_input,
 )
 from demur.views import terminal
+from demur.views.report import comparison_page
 
 _PRINTED = Path("-")
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demur._jsonl import write_whole
+from demur._system import write_whole
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.observe.log import Damaged

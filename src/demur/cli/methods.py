@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from demur import RefChecker, ReverseValidation, resolve_model
-from demur._resolve import resolve_judge
 from demur.cli.runs import policy_of, unknown
 from demur.evaluators import (
     CONFIGURATIONS,
@@ -20,6 +19,7 @@ from demur.evaluators import (
     NeighborStore,
     default_configuration,
 )
+from demur.local import resolve_judge
 from demur.schema import Sample, Threshold
 from demur.scoring import Prepare, Scorer
 from demur.similarity import resolve_similarity

@@ -11,9 +11,9 @@ from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close,
 from demur.cli.logged import beside
 from demur.cli.runs import PriceIn, PriceOut, read_prices
 from demur.observe.log import LogError, open_log, read_labels
-from demur.report import MOST, plural, write_report
 from demur.schema import Threshold
 from demur.views import terminal
+from demur.views.report import MOST, plural, write_report
 
 
 def report(

@@ -11,9 +11,9 @@ import numpy as np
 
 from demur._text import words
 from demur.comparing.figures import Estimate, estimates, kappa
-from demur.edits import title_of
 from demur.evaluators import likely
 from demur.guard import Attempt
+from demur.guard.edits import title_of
 
 FEW, RARE = 20, 5
 """The fewest answers, and the fewest with the rarer label, for which kappa has an interval."""

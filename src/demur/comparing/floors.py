@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
-from demur._frozen import fields_of
 from demur._text import word_set, words
-from demur._undetermined import UndeterminedError
 from demur.evaluators import Evaluator
-from demur.runtime import CallPolicy, Steps, ask_all
+from demur.runtime import CallPolicy, Steps, UndeterminedError, ask_all, fields_of
 from demur.schema import Evaluation, Sample
 
 Measure: TypeAlias = Literal["longest", "shortest", "question", "contexts"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.language_models import BaseChatModel
 
-from demur._recent import Recent
+from demur._system import Recent
 from demur.evaluators import SelfCheck
 from demur.runtime import Costs, PerModel, Spent, Steps
 from demur.schema import Usage

@@ -15,12 +15,11 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
 from pydantic import PrivateAttr
 
-from demur._frozen import FrozenRunnable
-from demur._known_secrets import learn
+from demur._secrets import learn
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator, Learnt, as_sample, readable
 from demur.evaluators.peers import Metric, Opinion, peer
-from demur.runtime import in_own_loop, is_retryable
+from demur.runtime import FrozenRunnable, in_own_loop, is_retryable
 from demur.schema import Evaluation, Sample, Threshold
 from demur.shapes import kind_of
 

@@ -9,13 +9,10 @@ from typing import Any
 
 from pydantic import JsonValue, PrivateAttr
 
-from demur._invalid import validated
-from demur._json_places import path_of, places
-from demur._text import replace_surrogates
-from demur._undetermined import UndeterminedError
+from demur._text import path_of, places, replace_surrogates
 from demur.evaluators.styled import unstyled
-from demur.runtime import Costs, Steps, Stepwise
-from demur.schema import Claim, Evaluation, Sample, Threshold
+from demur.runtime import Costs, Steps, Stepwise, UndeterminedError
+from demur.schema import Claim, Evaluation, Sample, Threshold, validated
 from demur.shapes import sample_of, status_of_call
 
 

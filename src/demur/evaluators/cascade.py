@@ -9,10 +9,17 @@ from typing import Any, Generic, TypeVar, cast
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
-from demur._frozen import fields_of
-from demur._undetermined import UndeterminedError
 from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims, readable
-from demur.runtime import Call, CallPolicy, Calls, Outcome, Spent, Steps
+from demur.runtime import (
+    Call,
+    CallPolicy,
+    Calls,
+    Outcome,
+    Spent,
+    Steps,
+    UndeterminedError,
+    fields_of,
+)
 from demur.schema import Claim, Evaluation, Sample
 
 T = TypeVar("T")

@@ -10,16 +10,13 @@ from typing import Any
 
 from pydantic import field_validator
 
-from demur._frozen import fields_of
-from demur._marks import Mark, marks_in
-from demur._text import one_line
-from demur._undetermined import UndeterminedError
+from demur._text import Mark, marks_in, one_line
 from demur.evaluators.accepted import decides_nothing
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.refchecker.assertion import states_nothing
 from demur.evaluators.refchecker.units import units
-from demur.runtime import CallPolicy, Steps, side_by_side
+from demur.runtime import CallPolicy, Steps, UndeterminedError, fields_of, side_by_side
 from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from demur._plain_letters import Plain, plain
+from demur._text import Plain, plain
 from demur.schema import Claim, Evaluation, Evidence, Sample, Span
 
 _TEXTS = ("question", "answer", "preceding", "reference")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, overload
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from demur._fingerprints import Difference, differences_between, told
 from demur.errors import DemurError
 from demur.schema import Threshold
+from demur.schema.fingerprints import Difference, differences_between, told
 
 if TYPE_CHECKING:
     from demur.evaluators.base import Evaluator

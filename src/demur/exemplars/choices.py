@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from demur.prompting import without_delimiters, without_echo
+from demur.runtime.prompting import without_delimiters, without_echo
 
 Choice = Literal["A", "B", "C"]
 """A: the answer shown first, B: the answer shown second, C: not sure."""

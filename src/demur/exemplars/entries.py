@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from demur._jsonl import as_json
+from demur._system import as_json
 from demur._text import replace_surrogates
 from demur.storage import question_id
 

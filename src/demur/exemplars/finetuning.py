@@ -11,8 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, get_args
 
-from demur import _owner_only as private
-from demur._jsonl import new_files
+from demur._system import make_private_folder, new_files
 from demur._text import replace_surrogates, words
 from demur.exemplars.entries import Entry, is_text
 
@@ -110,7 +109,7 @@ def export_finetuning(
     path = Path(folder).expanduser()
     if path.exists() and not path.is_dir():
         raise ValueError(f"folder: expected a folder to write to, but {path} is a file")
-    private.make_folder(path)
+    make_private_folder(path)
     line, written, unscored, below = _LINES[form], list[_Written](), 0, 0
     with new_files(path / _TRAIN, path / _TEST) as (train, test):
         for entry in entries:

@@ -12,12 +12,9 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
 
-from demur._frozen import fields_of
-from demur._invalid import validated
-from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
-from demur.prompting import Prompt, as_shown
+from demur.local import resolve_model
 from demur.runtime import (
     CallPolicy,
     ChatCall,
@@ -28,8 +25,10 @@ from demur.runtime import (
     Stepwise,
     ask_all,
     bounded,
+    fields_of,
 )
-from demur.schema import Text, Usage
+from demur.runtime.prompting import Prompt, as_shown
+from demur.schema import Text, Usage, validated
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
 

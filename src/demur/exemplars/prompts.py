@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import SystemMessage
 
-from demur.prompting import Example, Prompt
+from demur.runtime.prompting import Example, Prompt
 
 if TYPE_CHECKING:
     from langchain_core.prompts import ChatPromptTemplate

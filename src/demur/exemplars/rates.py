@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demur._share import Share
 from demur.exemplars.judge import PairwiseVerdict
+from demur.schema import Share
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 
-from demur._jsonl import as_json
+from demur._system import as_json
 from demur.errors import DemurError
 from demur.evaluators import FEWL
 from demur.exemplars.entries import Candidate

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from demur._jsonl import read_lines, write_lines
+from demur._system import read_lines, write_lines
 from demur.errors import DemurError
 from demur.evaluators import FEWL, Fitted, Learned, afit, fit
 from demur.exemplars.candidates import Candidates, Kept

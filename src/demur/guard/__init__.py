@@ -1,9 +1,9 @@
 """Check every answer of a chain, and retry, correct, refuse, annotate or block those that fail."""
 
-from demur.edits import Citation
 from demur.guard.arguments import OnError as OnError
 from demur.guard.chain import Capture as Capture
 from demur.guard.chain import refuse_memory as refuse_memory
+from demur.guard.edits import Citation
 from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
 from demur.guard.recoveries import (

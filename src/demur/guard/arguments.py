@@ -8,8 +8,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.utils import Input, Output
 from pydantic import PrivateAttr
 
-from demur._frozen import FrozenRunnable
 from demur.guard.recoveries import Again, Budget, Cite, Final, prepared
+from demur.runtime import FrozenRunnable
 from demur.schema import OnAbstain
 from demur.shapes import ContextsReader, Reader
 

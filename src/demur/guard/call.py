@@ -48,8 +48,8 @@ from demur.guard.trace import (
 from demur.guard.trimming import can_trim, trimmed
 from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
-from demur.prompting import without_delimiters
 from demur.runtime import GRACE, ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
+from demur.runtime.prompting import without_delimiters
 from demur.schema import Evaluation, Failure, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,

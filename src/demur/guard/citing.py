@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from demur._marks import marks_in
-from demur.edits import Cited, Form, citations_of, cited, places_of
+from demur._text import marks_in
+from demur.guard.edits import Cited, Form, citations_of, cited, places_of
 from demur.guard.trace import Attempt
 from demur.schema import Claim, ClaimLabel, Evaluation, Failure
 

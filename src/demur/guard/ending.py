@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from demur.edits import Cited
 from demur.guard.arguments import GuardArguments
 from demur.guard.citing import cited_attempt
+from demur.guard.edits import Cited
 from demur.guard.recoveries import END, Annotate, Block, Final
 from demur.guard.trace import (
     AnswerRejected,

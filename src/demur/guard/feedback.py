@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict
 
-from demur.prompting import isolate
+from demur.runtime.prompting import isolate
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, failure_of
 
 _NOTHING = "It states nothing that could be checked."

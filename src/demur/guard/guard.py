@@ -16,8 +16,7 @@ from langchain_core.utils.pydantic import TypeBaseModel
 from pydantic import BaseModel
 from typing_extensions import Self
 
-from demur._frozen import fields_of
-from demur._known_secrets import learn
+from demur._secrets import learn
 from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
 from demur.guard.arguments import GuardArguments, OnError, Streaming
 from demur.guard.call import GuardedCall
@@ -27,7 +26,7 @@ from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
 from demur.guard.verdicts import no_verdict
 from demur.guard.widening import in_a_guarded_chain
-from demur.runtime import adrive, drive, within_scope
+from demur.runtime import adrive, drive, fields_of, within_scope
 from demur.schema import OnAbstain, Threshold
 from demur.shapes import ContextsReader, Reader, added, check_reader, kind_of
 

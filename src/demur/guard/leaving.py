@@ -9,8 +9,8 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from demur.edits import Citation, Form, Place, Remainder, annotation, cited, place_at
 from demur.evaluators import Piece, piece_at
+from demur.guard.edits import Citation, Form, Place, Remainder, annotation, cited, place_at
 from demur.schema import Evaluation
 
 _WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
-from demur._marks import FORM
-from demur.edits import Remainder
+from demur._text import FORM
+from demur.guard.edits import Remainder
 from demur.guard.feedback import Feedback, in_words
-from demur.prompting import Prompt
+from demur.runtime.prompting import Prompt
 
 # --- A repair ------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
-from demur._resolve import resolve_model
-from demur.edits import FORMS, Form
 from demur.errors import DemurError
+from demur.guard.edits import FORMS, Form
 from demur.guard.feedback import Feedback
 from demur.guard.trace import TraceOutcome
 from demur.guard.widening import Widened
+from demur.local import resolve_model
 from demur.runtime import Account
 from demur.schema import Failure
 from demur.shapes import kind_of

@@ -20,13 +20,11 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from demur._documents import Contexts
-from demur._notebook import ShownInNotebooks
-from demur.edits import Citation
 from demur.errors import DemurError
+from demur.guard.edits import Citation
 from demur.guard.feedback import Feedback
 from demur.runtime import Limit, describe
-from demur.schema import Claim, Evaluation, Evidence, Failure, Usage
+from demur.schema import Claim, Contexts, Evaluation, Evidence, Failure, ShownInNotebooks, Usage
 
 _log = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from demur._json_places import path_of, places
-from demur.edits import Remainder, remainder
+from demur._text import path_of, places
 from demur.guard.chain import Inside
+from demur.guard.edits import Remainder, remainder
 from demur.guard.prompts import rewording_prompt
 from demur.guard.recoveries import Strip
 from demur.guard.trace import Attempt
-from demur.prompting import without_delimiters
 from demur.runtime import ChatCall, Steps, ask_all
+from demur.runtime.prompting import without_delimiters
 from demur.schema import Claim, ClaimLabel, Evaluation, Failure, Usage
 from demur.shapes import Answer, NoSuchForm
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from demur._invalid import in_words
-from demur._once_a_minute import warn
+from demur._system import warn_once_a_minute
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.guard.trace import Attempt, Verdict
 from demur.runtime import Outcome
-from demur.schema import Evaluation, OnAbstain, Sample
+from demur.schema import Evaluation, OnAbstain, Sample, in_words
 from demur.shapes import status_of_call
 
 _log = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ def warn_of(evaluation: Evaluation, sample: Sample) -> None:
     reason = evaluation.cause or "the kind of error is unknown, and its message is in the trace"
     has_sources = any(status_of_call(document) is None for document in sample.contexts)
     found = "" if has_sources else " The guard found no contexts: contexts= says where they are."
-    warn(
+    warn_once_a_minute(
         _log,
         f"{evaluation.name}: {reason}",
         "%s could not decide about an answer: %s.%s",

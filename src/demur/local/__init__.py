@@ -1,5 +1,7 @@
 """Run the embedded models: a chat model on llama.cpp, a judge and embeddings on ONNX Runtime.
 
+`resolve_model` and `resolve_judge` make a model from its short name, embedded or elsewhere.
+
 This room promises to the others:
 
 - A file is used only if its sha256 is the expected one. Otherwise it is refused.
@@ -16,6 +18,8 @@ from demur.local.judges import JUDGE_FILES as JUDGE_FILES
 from demur.local.judges import SMALL as SMALL
 from demur.local.judges import SmallJudge as SmallJudge
 from demur.local.judges import find_judge as find_judge
+from demur.local.resolving import resolve_judge as resolve_judge
+from demur.local.resolving import resolve_model as resolve_model
 from demur.local.weights import EVERY as EVERY
 from demur.local.weights import MINILM as MINILM
 from demur.local.weights import QWEN as QWEN

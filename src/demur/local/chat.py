@@ -30,7 +30,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
-from demur._forks import at_the_end, end_abruptly, in_child, is_ending, lock
+from demur._system import at_the_end, end_abruptly, in_child, is_ending, lock
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 from demur.local.judges import ADAPTER, find_judge

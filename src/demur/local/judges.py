@@ -22,7 +22,7 @@ from demur._text import replace_surrogates, script_of
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.sessions import loaded, need_packages, uncut
 from demur.local.weights import Weights, hashed
-from demur.prompting import as_shown
+from demur.runtime.prompting import as_shown
 from demur.schema import ClaimLabel
 
 _log = logging.getLogger(__name__)

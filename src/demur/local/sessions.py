@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from demur._forks import at_the_end, end_abruptly, in_child, is_ending, leave, lock
+from demur._system import at_the_end, end_abruptly, in_child, is_ending, leave, lock
 from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from demur._jsonl import write_whole
+from demur._system import write_whole
 from demur.errors import LocalModelError, MissingExtraError
 
 Progress = Callable[[str, int, int], None]

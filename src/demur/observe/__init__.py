@@ -5,7 +5,7 @@ and a `Said`. It gives the run to a `Recorder`, which has it scored and recorded
 ignore events while `is_scoring()` returns True: they come from the evaluators.
 """
 
-from demur._secret_names import is_secret_name as is_secret_name
+from demur._secrets import is_secret_name as is_secret_name
 from demur.observe.backlog import OnFull
 from demur.observe.backlog import is_scoring as is_scoring
 from demur.observe.finished import About as About

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
-from demur._forks import renewed
+from demur._system import renewed
 from demur.runtime import in_background
 
 Job = TypeVar("Job")

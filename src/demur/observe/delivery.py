@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tenacity
 
-from demur._forks import lock
+from demur._system import lock
 from demur.errors import DemurError
 from demur.observe.places import SinkError
 from demur.observe.records import Record

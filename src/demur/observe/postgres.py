@@ -23,8 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
 
-from demur._forks import leave, renewed
-from demur._known_secrets import learn
+from demur._secrets import learn
+from demur._system import leave, renewed
 from demur._text import one_line
 from demur.errors import DemurError, MissingExtraError
 from demur.observe.places import SinkError, URLError

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from langchain_core.runnables import RunnableConfig
 
-from demur._forks import lock
+from demur._system import lock
 from demur.evaluators import EvaluatorLike, as_evaluators
 from demur.observe.backlog import Backlog, OnFull
 from demur.observe.delivery import Delivery, without_words

@@ -8,10 +8,9 @@ from datetime import datetime, timezone
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from demur._notebook import ShownInNotebooks
 from demur.guard import Attempt, Limited, Time, TraceOutcome, Verdict
 from demur.observe.writing import as_json
-from demur.schema import Evaluation, Finding, Text, Usage
+from demur.schema import Evaluation, Finding, ShownInNotebooks, Text, Usage
 
 
 class TraceLink(BaseModel):

@@ -13,9 +13,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from demur._credentials import SECRET, without_secrets
-from demur._known_secrets import known_secrets, secrets_in
-from demur._secret_names import is_secret_name
+from demur._secrets import SECRET, is_secret_name, known_secrets, secrets_in, without_secrets
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.observe.records import Record
@@ -38,8 +36,8 @@ def redactor(redact: Redact = None) -> Callable[[Record], Record]:
     entries whose names say that they are secret. In every text, it writes "[secret]" in place of:
 
     - values that are known to be secret: those of the entries above, the keys of models that demur
-      was given, and variables of the environment (`demur._known_secrets`);
-    - text in a place where credentials stand (`demur._credentials`).
+      was given, and variables of the environment (`demur._secrets`);
+    - text in a place where credentials stand (`demur._secrets`).
 
     With a `redact`, it then changes all other texts. It also changes tags and keys of mappings,
     unless they look like a name without spaces. A list says which fields stay: ids, times, numbers,

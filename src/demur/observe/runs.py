@@ -17,7 +17,7 @@ from uuid import UUID
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from demur._forks import renewed
+from demur._system import renewed
 from demur.guard import Capture, Trace
 from demur.observe.finished import About, Finished, author_of, plain
 from demur.observe.reading import Readers, Said, read

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.dialects import sqlite as dialects
 from sqlalchemy.exc import SQLAlchemyError
 
-from demur import _owner_only as private
+from demur._system import owner_only
 from demur.errors import DemurError
 from demur.observe.places import SinkError
 from demur.observe.tables import VERSION, statements
@@ -111,7 +111,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     # Only SQLite may open an existing file: closing another handle would release the locks of a
     # reader in this process. SQLite gives its other files the mode of this one.
     with contextlib.suppress(FileExistsError):
-        os.close(private.opened(str(path), os.O_CREAT | os.O_EXCL | os.O_RDWR))
+        os.close(owner_only(str(path), os.O_CREAT | os.O_EXCL | os.O_RDWR))
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
     try:
         if _is_new(database, path):

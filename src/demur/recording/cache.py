@@ -21,10 +21,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, messages_from_dict
 from langchain_core.outputs import ChatGeneration, Generation
 
-from demur._fingerprints import request_fingerprint
 from demur.errors import DemurError
 from demur.recording.file import CallLine
 from demur.recording.replies import Recording, answered, key_of
+from demur.schema.fingerprints import request_fingerprint
 
 _PARTS = ("tool_calls", "tool_call_id", "name", "role")
 """The fields of a message that are part of a request, beside its type and its content."""

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from demur._invalid import in_words
-from demur._jsonl import read_lines
+from demur._system import read_lines
+from demur.schema import in_words
 
 _BEGINNING = b'{"line":'
 

@@ -29,9 +29,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from demur._fingerprints import model_fingerprint
-from demur._jsonl import as_json, locked
-from demur._known_secrets import known_secrets
+from demur._secrets import known_secrets
+from demur._system import as_json, locked
 from demur._text import one_line, replace_surrogates
 from demur.errors import DemurError
 from demur.recording.file import (
@@ -45,6 +44,7 @@ from demur.recording.file import (
     write,
 )
 from demur.runtime import CallPolicy
+from demur.schema.fingerprints import model_fingerprint
 
 _HOW = "without --replay"
 _MOST_NEAREST = 100
@@ -89,7 +89,7 @@ class Recording:
     def append(self, *lines: AnyLine) -> None:
         """Write lines to the file, and take them into memory.
 
-        Values that are known to be secret are not written (`demur._known_secrets`).
+        Values that are known to be secret are not written (`demur._secrets`).
 
         Raises:
             DemurError: The lines could not be written.

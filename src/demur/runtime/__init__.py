@@ -13,6 +13,8 @@ This room promises to the others:
 - Cancelling leaves nothing behind.
 - The budget of a guarded call is kept (`Scope`).
 - Both drivers do the same steps in the same order.
+
+The prompts are made in a room inside this one (`prompting`).
 """
 
 from demur.runtime.calls import (
@@ -24,6 +26,7 @@ from demur.runtime.calls import (
     RunnableCall,
 )
 from demur.runtime.decision_models import DecisionModel, decision_model
+from demur.runtime.frozen import FrozenRunnable, fields_of
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.in_time import GRACE
 from demur.runtime.limits import PerModel, ashare, bound_endpoints, share
@@ -51,6 +54,7 @@ from demur.runtime.steps import (
 from demur.runtime.stepwise import Stepwise
 from demur.runtime.together import side_by_side
 from demur.runtime.tries import Outcome, Reply, current_account, reported_usage
+from demur.runtime.undetermined import UndeterminedError, undetermined_with
 
 __all__ = [
     "GRACE",
@@ -63,6 +67,7 @@ __all__ = [
     "ChatCall",
     "Costs",
     "DecisionModel",
+    "FrozenRunnable",
     "Limit",
     "LocalCall",
     "Outcome",
@@ -73,6 +78,7 @@ __all__ = [
     "Spent",
     "Steps",
     "Stepwise",
+    "UndeterminedError",
     "adrive",
     "as_completed",
     "ashare",
@@ -87,6 +93,7 @@ __all__ = [
     "decision_model",
     "describe",
     "drive",
+    "fields_of",
     "in_background",
     "in_own_loop",
     "is_interrupt",
@@ -97,6 +104,7 @@ __all__ = [
     "share",
     "side_by_side",
     "take",
+    "undetermined_with",
     "within",
     "within_scope",
 ]

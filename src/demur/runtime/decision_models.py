@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from demur._fingerprints import fields_in
+from demur.schema.fingerprints import fields_in
 
 
 class DecisionModel(BaseChatModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from langchain_core.language_models import BaseChatModel
 
-from demur._forks import in_child
+from demur._system import in_child
 from demur.runtime.in_process import is_local
 
 _called: set[type[BaseChatModel]] = set()

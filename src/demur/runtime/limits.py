@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
-from demur._fingerprints import endpoint_of
-from demur._forks import in_child, lock
+from demur._system import in_child, lock
+from demur.schema.fingerprints import endpoint_of
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from demur._forks import in_child, lock
+from demur._system import in_child, lock
 
 T = TypeVar("T")
 R = TypeVar("R")

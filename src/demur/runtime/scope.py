@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from demur._forks import lock
+from demur._system import lock
 from demur.schema import Usage
 
 Limit = Literal["model_calls", "tokens", "seconds"]

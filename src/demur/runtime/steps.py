@@ -14,11 +14,11 @@ from typing import Protocol, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from demur._undetermined import UndeterminedError
 from demur.runtime.calls import Call
 from demur.runtime.pool import as_completed
 from demur.runtime.retry import CallPolicy
 from demur.runtime.tries import Outcome
+from demur.runtime.undetermined import UndeterminedError
 from demur.schema import Usage
 
 T = TypeVar("T")

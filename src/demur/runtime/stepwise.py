@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config
 from typing_extensions import Self
 
-from demur._frozen import FrozenRunnable
+from demur.runtime.frozen import FrozenRunnable
 from demur.runtime.retry import CallPolicy
 from demur.runtime.steps import Costs, Steps, adrive, drive
 

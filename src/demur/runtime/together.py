@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TypeVar
 
-from demur._undetermined import UndeterminedError
 from demur.runtime.steps import Calls, Steps
 from demur.runtime.tries import Outcome
+from demur.runtime.undetermined import UndeterminedError
 
 T = TypeVar("T")
 

@@ -12,7 +12,6 @@ from typing import Generic, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from typing_extensions import Self
 
-from demur._undetermined import UndeterminedError
 from demur.runtime.reasoning import begins_with_reasoning, quotable, without_reasoning
 from demur.runtime.retry import (
     CallPolicy,
@@ -23,6 +22,7 @@ from demur.runtime.retry import (
     is_refusal,
 )
 from demur.runtime.scope import Account, Scope, current_scope
+from demur.runtime.undetermined import UndeterminedError
 from demur.schema import Usage
 
 T_co = TypeVar("T_co", covariant=True)

@@ -22,12 +22,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from demur import _owner_only as private
-from demur._invalid import in_words
-from demur._jsonl import locked
+from demur._system import locked, owner_only
 from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.schema import Evaluation, Usage
+from demur.schema import Evaluation, Usage, in_words
 
 _KIND = "demur_scores"
 _VERSION = 1
@@ -140,7 +138,7 @@ class Results:
         """
         rest = self.path.with_name(f".{self.path.name}.retry")
         rest.unlink(missing_ok=True)  # a run that was killed may have left it
-        with self.path.open("rb") as lines, open(rest, "xb", opener=private.opened) as out:
+        with self.path.open("rb") as lines, open(rest, "xb", opener=owner_only) as out:
             shutil.copymode(self.path, rest)
             out.write(next(lines))
             for raw, held in zip(lines, self.lines(), strict=True):
@@ -318,7 +316,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _appending(path: Path) -> FileIO:
     try:
-        return FileIO(path, "ab", opener=private.opened)
+        return FileIO(path, "ab", opener=owner_only)
     except OSError as error:
         raise ScoringError(f"cannot write {path}: {error.strerror}") from error
 

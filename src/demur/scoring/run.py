@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, Protocol, TypeAlias
 
-from demur._known_secrets import learn
+from demur._secrets import learn
 from demur.calibration import answer_key
 from demur.errors import DemurError
 from demur.evaluators import Fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from demur._known_secrets import learn
+from demur._secrets import learn
 from demur.errors import DemurError
 from demur.observe import redacted_evaluation
 from demur.runtime import cause_of, describe

@@ -11,11 +11,8 @@ from typing import Any, get_args
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from demur._credentials import SECRET, without_secrets
-from demur._known_secrets import known_secrets, secrets_in
-from demur._plain_letters import plain
-from demur._secret_names import is_secret_name
-from demur._text import replace_surrogates
+from demur._secrets import SECRET, is_secret_name, known_secrets, secrets_in, without_secrets
+from demur._text import plain, replace_surrogates
 from demur.schema import Sample
 from demur.shapes.finding import as_messages, distinct, in_parts, kind_of
 from demur.shapes.messages import last_written, sources, this_turn

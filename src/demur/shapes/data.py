@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-from demur._json_places import Path, places
+from demur._text import Path, places
 
 
 class NoSuchForm(ValueError):  # noqa: N818  # the name says what is wrong with the value

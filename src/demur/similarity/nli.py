@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from demur._forks import lock
+from demur._system import lock
 from demur.schema import ClaimLabel
 from demur.similarity.encoders import load_cross_encoder, weights_fingerprint
 

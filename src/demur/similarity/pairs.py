@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from demur._forks import renewed
-from demur._recent import Recent
+from demur._system import Recent, renewed
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.similarity.scorers import Pair, PairScorer

@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeAlias
 
 from langchain_core.embeddings import Embeddings
 
-from demur._fingerprints import fingerprint, function_fingerprint
-from demur._forks import lock
+from demur._system import lock
 from demur.local import MiniLM
+from demur.schema.fingerprints import fingerprint, function_fingerprint
 from demur.similarity.encoders import (
     HHEM,
     HHEM_1_0,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from demur._recent import Recent
+from demur._system import Recent
 from demur._text import words
 from demur.errors import DemurError, MissingExtraError
 from demur.schema import ClaimLabel

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from demur import _owner_only as private
-from demur._forks import in_child, leave, lock
+from demur._system import in_child, leave, lock, make_private_folder
 from demur.errors import DemurError, MissingExtraError
 
 T = TypeVar("T")
@@ -245,7 +244,7 @@ def open_client(where: Any, purpose: str) -> Chroma:
             return Chroma(chromadb.EphemeralClient(_settings()), "memory")
     folder = Path(where).expanduser().absolute()
     with _naming(str(folder)):
-        private.make_folder(folder)
+        make_private_folder(folder)
         folder = folder.resolve()
         _acquire(folder, FileLock)
         try:

@@ -15,11 +15,10 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur._fingerprints import fingerprint
-from demur._forks import lock
-from demur._recent import Recent
+from demur._system import Recent, lock
 from demur._text import replace_surrogates
 from demur.local import MiniLM
+from demur.schema.fingerprints import fingerprint
 from demur.storage.chroma import Row, nearest, open_client, parts
 
 T = TypeVar("T")

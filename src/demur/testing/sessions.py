@@ -77,9 +77,9 @@ class Session:
         Raises:
             DemurError, OSError: The record cannot be written.
         """
-        from demur._fingerprints import digest
         from demur._text import one_line
         from demur.observe import Record, redactor
+        from demur.schema.fingerprints import digest
 
         test = getattr(self.item, "nodeid", "outside of a test")
         about = f"{test} {digest(trace.attempts[-1].question or '')}"

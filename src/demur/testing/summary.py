@@ -42,7 +42,7 @@ def summary(path: Path, page: Path | None) -> Iterator[str]:
         if len(undecided) > _MOST_NAMED:
             yield f"and {len(undecided) - _MOST_NAMED:,} more"
         if page is not None:
-            from demur.report import write_report
+            from demur.views.report import write_report
 
             written = write_report(log, page, title="demur: answers of this test run")
             yield f"report: {_answers(written.rows)} written to {page}"

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from demur._json_places import places
-from demur.edits import Citation, Place, cited, places_of
+from demur._text import places
 from demur.guard import Attempt
+from demur.guard.edits import Citation, Place, cited, places_of
 
 _NAMES = {"code": "block of code"}
 """The names of the kinds of parts, if the kind itself is not a good name."""

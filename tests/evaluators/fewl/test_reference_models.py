@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from demur._undetermined import UndeterminedError
 from demur.evaluators import Pairs
 from demur.evaluators.fewl.reference_models import ReferenceModels
-from demur.runtime import Outcome, Reply
+from demur.runtime import Outcome, Reply, UndeterminedError
 from support.fakes import ScriptedModel
 from support.fewl import model
 

@@ -22,11 +22,11 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import HttpUrl
 
 from demur import FEWL, Budget, Cascade, ClaimLabel, Evaluation, Guard, RefChecker, resolve_model
-from demur._known_secrets import known_secrets
+from demur._secrets import known_secrets
 from demur.evaluators.refchecker.prompts import DECISION_LABELS
 from demur.guard import REFUSAL, UNCHECKED
-from demur.prompting import as_shown
 from demur.runtime import CallPolicy
+from demur.runtime.prompting import as_shown
 from demur.schema import Threshold
 from support import facts
 from support.decisions import (

@@ -18,7 +18,7 @@ from demur.evaluators.refchecker.prompts import (
     TRIPLETS,
     for_small_model,
 )
-from demur.prompting import as_shown
+from demur.runtime.prompting import as_shown
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support.fakes import ScriptedModel, isolated
 

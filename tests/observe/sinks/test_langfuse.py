@@ -16,7 +16,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from demur import Evaluation, Guard, MissingExtraError, Sample, ScoreCallbackHandler, _once_a_minute
+from demur import Evaluation, Guard, MissingExtraError, Sample, ScoreCallbackHandler
+from demur._system import once_a_minute
 from demur.observe import LangfuseSink, Record, TraceLink
 from demur.observe.log import find, open_log
 from support import records
@@ -61,7 +62,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    _once_a_minute._logged.clear()
+    once_a_minute._logged.clear()
 
 
 def refuting(sample: Sample) -> Evaluation:

@@ -24,9 +24,9 @@ from demur import (
     MissingExtraError,
     Sample,
     ScoreCallbackHandler,
-    _once_a_minute,
     cli,
 )
+from demur._system import once_a_minute
 from demur.observe import LangSmithSink, Record, TraceLink
 from demur.observe.log import find, open_log
 from support import records
@@ -56,7 +56,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    _once_a_minute._logged.clear()
+    once_a_minute._logged.clear()
     monkeypatch.setenv("LANGSMITH_PROJECT", NAME)
     # LangSmith reads the environment once in a process, perhaps for a test before this one.
     for remembered in (get_env_var, get_tracer_project):

@@ -14,7 +14,7 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from demur import DemurError, MissingExtraError, ScoreCallbackHandler
-from demur._known_secrets import known_secrets
+from demur._secrets import known_secrets
 from demur.observe import Record, SQLSink
 from demur.observe.log import LogError, open_log, records
 from support.handlers import echo

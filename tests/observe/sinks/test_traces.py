@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from demur import ScoreCallbackHandler, _once_a_minute
+from demur import ScoreCallbackHandler
+from demur._system import once_a_minute
 from demur.observe import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink
 from support import records
@@ -58,7 +59,7 @@ def test_other_threads_are_not_held_up_while_a_run_is_located() -> None:
 def test_a_system_that_fails_to_find_a_run_does_not_disturb_the_chain(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    _once_a_minute._logged.clear()
+    once_a_minute._logged.clear()
     sink, kept = Noted(lambda: {}["lost"]), Records()
     handler = ScoreCallbackHandler(echo, sink=[sink, kept])
     rag().invoke("Why?", config={"callbacks": [handler]})

@@ -10,9 +10,8 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, Field, PrivateAttr, StringConstraints, ValidationError
 
 from demur import DemurError, Evaluation, RefChecker, Sample
-from demur._frozen import FrozenRunnable
-from demur._invalid import in_words
-from demur.schema import ClaimLabel
+from demur.runtime import FrozenRunnable
+from demur.schema import ClaimLabel, in_words
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 

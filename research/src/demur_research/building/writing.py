@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from demur._jsonl import write_whole
+from demur._system import write_whole
 from demur._text import replace_surrogates
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from demur._jsonl import write_lines
+from demur._system import write_lines
 from demur_research.datasets.files import load_lines, rows
 
 Label = Literal["support", "contradict", "neutral", "unsupported"]

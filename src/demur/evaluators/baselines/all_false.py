@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from demur._frozen import fields_of
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import evaluation, refuse_empty
-from demur.runtime import CallPolicy, Steps, ask_all
+from demur.runtime import CallPolicy, Steps, ask_all, fields_of
 from demur.schema import Evaluation, Sample
 
 

@@ -15,8 +15,8 @@ from demur._text import sentences
 from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike, unsupported
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.local import SmallJudge
-from demur.prompting import Prompt
 from demur.runtime import ChatCall, LocalCall, Steps, ask, ask_all, bounded
+from demur.runtime.prompting import Prompt
 from demur.schema import ClaimLabel
 from demur.similarity import NLI, Pair, Similarity
 

@@ -9,17 +9,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field, JsonValue, PrivateAttr
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._frozen import fields_of
-from demur._resolve import resolve_model
-from demur._undetermined import UndeterminedError
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
 from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
-from demur.prompting import isolate, without_delimiters
-from demur.runtime import CallPolicy, ChatCall, Steps, ask, bounded
+from demur.local import resolve_model
+from demur.runtime import CallPolicy, ChatCall, Steps, UndeterminedError, ask, bounded, fields_of
+from demur.runtime.prompting import isolate, without_delimiters
 from demur.schema import Evaluation, Sample
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from demur.evaluators.hedges import DOUBT, PART
-from demur.prompting import without_delimiters, without_echo
+from demur.runtime.prompting import without_delimiters, without_echo
 
 # The bad word stands first, since it contains the good one: a search for "factual" alone would read
 # every "non-factual" as its opposite.

@@ -11,11 +11,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._frozen import fields_of
-from demur._resolve import resolve_model
 from demur._text import sentences, words
-from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.comparing import (
@@ -33,10 +29,20 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.local import SMALL, SmallJudge
-from demur.prompting import without_delimiters
-from demur.runtime import CallPolicy, ChatCall, Steps, ask_all, bounded
+from demur.local import SMALL, SmallJudge, resolve_model
+from demur.runtime import (
+    CallPolicy,
+    ChatCall,
+    Steps,
+    UndeterminedError,
+    ask_all,
+    bounded,
+    fields_of,
+    undetermined_with,
+)
+from demur.runtime.prompting import without_delimiters
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Usage
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 from demur.similarity import NLI, Similarity, SimilarityLike, load_nli, resolve_similarity
 
 _SAMPLE_TOKENS = 256

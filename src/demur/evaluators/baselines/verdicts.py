@@ -9,8 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import JsonValue
 
-from demur._undetermined import UndeterminedError
-from demur.runtime import ChatCall, Steps, ask, bounded
+from demur.runtime import ChatCall, Steps, UndeterminedError, ask, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 T = TypeVar("T")

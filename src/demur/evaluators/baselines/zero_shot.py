@@ -7,16 +7,14 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._frozen import fields_of
-from demur._resolve import resolve_model
-from demur._undetermined import undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
 from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
-from demur.runtime import CallPolicy, Steps
+from demur.local import resolve_model
+from demur.runtime import CallPolicy, Steps, fields_of, undetermined_with
 from demur.schema import Evaluation, Sample
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 _REPLY_TOKENS = 32
 

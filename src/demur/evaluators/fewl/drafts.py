@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from pydantic import TypeAdapter
 
-from demur._jsonl import as_json
+from demur._system import as_json
 from demur.evaluators.fewl.parsing import Pairs
 from demur.storage import Chroma, question_id
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from demur._jsonl import as_json, read_lines, write_lines
+from demur._system import as_json, read_lines, write_lines
 from demur.evaluators.fewl.parsing import Pairs
 
 KIND = "fewl-neighbors-1"

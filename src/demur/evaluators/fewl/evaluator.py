@@ -12,10 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
-from demur._frozen import fields_of
-from demur._once_a_minute import warn
-from demur._resolve import resolve_model
-from demur._undetermined import UndeterminedError
+from demur._system import warn_once_a_minute
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, reporting, terms
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
@@ -31,7 +28,18 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.runtime import CallPolicy, LocalCall, Steps, adrive, ask, attempted, drive
+from demur.local import resolve_model
+from demur.runtime import (
+    CallPolicy,
+    LocalCall,
+    Steps,
+    UndeterminedError,
+    adrive,
+    ask,
+    attempted,
+    drive,
+    fields_of,
+)
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
 from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similarity
 
@@ -397,7 +405,7 @@ class FEWL(Evaluator):
         """Return a text for each thing that makes the score weaker than it should be."""
         notes: list[JsonValue] = []
         if self.needs_pairs and not skilled:
-            warn(_log, self.get_name(), _UNIFORM, self.get_name())
+            warn_once_a_minute(_log, self.get_name(), _UNIFORM, self.get_name())
             notes.append(reporting.uniform(known, self.min_pairs))
         if self.needs_neighbors and near < self.k_neighbors:
             notes.append(reporting.thin(near, self.k_neighbors))

@@ -10,7 +10,6 @@ from typing import TypeGuard
 
 from langchain_core.runnables import RunnableConfig
 
-from demur._undetermined import UndeterminedError
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import NeighborStore
@@ -23,6 +22,7 @@ from demur.runtime import (
     Outcome,
     Spent,
     Steps,
+    UndeterminedError,
     adrive,
     ashare,
     ask,

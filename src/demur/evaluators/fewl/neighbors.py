@@ -13,8 +13,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur._fingerprints import differences_between, told
-from demur._recent import Recent
+from demur._system import Recent
 from demur.errors import DemurError
 from demur.evaluators.fewl.drafts import Drafts
 from demur.evaluators.fewl.entries import (
@@ -27,6 +26,7 @@ from demur.evaluators.fewl.entries import (
     write_entries,
 )
 from demur.evaluators.fewl.parsing import Pairs
+from demur.schema.fingerprints import differences_between, told
 from demur.storage import AT_ONCE, Questions, parts, question_id
 
 __all__ = ["KnownQuestion", "Neighbor", "NeighborStore"]

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from demur.prompting import without_delimiters
+from demur.runtime.prompting import without_delimiters
 
 # --- Answers ------------------------------------------------------------------------------------
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._undetermined import UndeterminedError
 from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
-from demur.runtime import ChatCall, Outcome, Reply, bounded
+from demur.runtime import ChatCall, Outcome, Reply, UndeterminedError, bounded
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 # The maximum number of tokens for an item, so that a small model does not write on and on.
 _ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6

@@ -3,6 +3,6 @@
 from demur.evaluators.refchecker.aggregation import Summary, summarize
 from demur.evaluators.refchecker.evaluator import RefChecker
 from demur.evaluators.refchecker.prompts import RefCheckerPrompts
-from demur.prompting import Prompt
+from demur.runtime.prompting import Prompt
 
 __all__ = ["Prompt", "RefChecker", "RefCheckerPrompts", "Summary", "summarize"]

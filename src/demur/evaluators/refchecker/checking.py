@@ -15,21 +15,21 @@ from typing import Protocol, TypeVar
 from langchain_core.language_models import BaseChatModel
 
 from demur._text import count_tokens
-from demur._undetermined import UndeterminedError
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.letters import other_letters
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.prompting import Prompt, label_shares, without_echo
 from demur.runtime import (
     ChatCall,
     LocalCall,
     Outcome,
     Reply,
     Steps,
+    UndeterminedError,
     ask_all,
     side_by_side,
 )
+from demur.runtime.prompting import Prompt, label_shares, without_echo
 from demur.schema import ClaimLabel
 
 T = TypeVar("T")

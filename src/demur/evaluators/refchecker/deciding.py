@@ -11,15 +11,15 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from demur._fingerprints import digest
 from demur._text import count_tokens
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.checking import Answers, Checker, Listed, WindowFinding
 from demur.evaluators.refchecker.prompts import DECISION, DECISION_LABELS
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.prompting import as_shown
 from demur.runtime import ChatCall, DecisionModel, Outcome, Reply
+from demur.runtime.prompting import as_shown
 from demur.schema import ClaimLabel
+from demur.schema.fingerprints import digest
 
 _SUPPORTED_FROM = 0.5
 QUESTIONS = f"decision=#{digest((DECISION, DECISION_LABELS, _SUPPORTED_FROM))}"

@@ -16,12 +16,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._frozen import fields_of
-from demur._marks import without_sources
-from demur._once_a_minute import warn
-from demur._resolve import resolve_judge
-from demur._undetermined import UndeterminedError, undetermined_with
+from demur._system import warn_once_a_minute
+from demur._text import without_sources
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking, deciding
 from demur.evaluators.refchecker.actions import label_by_calls, reports_on_calls, without_calls
@@ -44,10 +40,21 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.local import SMALL, SmallJudge
-from demur.prompting import Prompt
-from demur.runtime import CallPolicy, DecisionModel, RunnableCall, Steps, ask, is_local
+from demur.local import SMALL, SmallJudge, resolve_judge
+from demur.runtime import (
+    CallPolicy,
+    DecisionModel,
+    RunnableCall,
+    Steps,
+    UndeterminedError,
+    ask,
+    fields_of,
+    is_local,
+    undetermined_with,
+)
+from demur.runtime.prompting import Prompt
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 from demur.shapes import is_users
 from demur.similarity import NLI, load_nli
 
@@ -479,7 +486,7 @@ class RefChecker(ClaimEvaluator):
         left_out, read = max(numbers, default=(0, 0))
         if left_out:
             name = self.get_name()
-            warn(
+            warn_once_a_minute(
                 _log,
                 name,
                 "%s held a claim against %d of about %d windows of its references, those nearest "

@@ -20,8 +20,8 @@ from demur.evaluators.refchecker.prompts import (
     with_preceding,
 )
 from demur.evaluators.refchecker.units import units
-from demur.prompting import Prompt, as_shown
 from demur.runtime import ChatCall, Reply, Steps, ask, ask_all, side_by_side
+from demur.runtime.prompting import Prompt, as_shown
 from demur.schema import Claim
 
 # In a longer stretch a model skips facts, and its list of claims may exceed the token limit.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demur.prompting import as_written
+from demur.runtime.prompting import as_written
 
 Triplet = tuple[str, str, str]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from demur.prompting import Example, Prompt
+from demur.runtime.prompting import Example, Prompt
 
 TRIPLETS = Prompt(
     system="""\

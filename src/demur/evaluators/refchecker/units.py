@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from demur._json_places import places
-from demur._marks import NUMBERED
-from demur._text import sentences
+from demur._text import NUMBERED, places, sentences
 from demur.evaluators.refchecker.assertion import (
     content_words,
     stated_from,
@@ -266,7 +264,7 @@ def _numbers_lines(answer: str) -> bool:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield sentences as `_text.sentences` does, but keep a list number with its item."""
+    """Yield sentences as `sentences` of `_text` does, but keep a list number with its item."""
     begin: int | None = None
     for start, end in sentences(text):
         begin = start if begin is None else begin

@@ -10,10 +10,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import JsonValue, PrivateAttr, field_validator
 
-from demur._fingerprints import function_fingerprint, model_fingerprint, prompts_fingerprint
-from demur._frozen import fields_of
-from demur._resolve import resolve_model
-from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
@@ -37,8 +33,18 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.runtime import CallPolicy, LocalCall, Steps, ask
+from demur.local import resolve_model
+from demur.runtime import (
+    CallPolicy,
+    LocalCall,
+    Steps,
+    UndeterminedError,
+    ask,
+    fields_of,
+    undetermined_with,
+)
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
+from demur.schema.fingerprints import function_fingerprint, model_fingerprint, prompts_fingerprint
 
 _LLM = "llm"
 _PUBLISHED_EM = "published_em"
@@ -197,7 +203,7 @@ class ReverseValidation(Evaluator):
         """Return texts that say what the scores depend on: scores with other texts do not compare.
 
         They identify the models, the variant, the matcher and the prompts. A function for `matcher`
-        or `entity` is identified by its name (`demur._fingerprints.function_fingerprint`).
+        or `entity` is identified by its name (`demur.schema.fingerprints.function_fingerprint`).
         """
         finder = {} if self.entity is None else {"entity": function_fingerprint(self.entity)}
         return {

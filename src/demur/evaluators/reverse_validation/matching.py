@@ -17,7 +17,7 @@ from demur.evaluators.reverse_validation.denials import names_nobody
 from demur.evaluators.reverse_validation.names import trimmed, without_qualifier
 from demur.evaluators.reverse_validation.naming import named_in
 from demur.evaluators.reverse_validation.parsing import parse_entity
-from demur.prompting import without_delimiters
+from demur.runtime.prompting import without_delimiters
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from demur.prompting import without_delimiters
+from demur.runtime.prompting import without_delimiters
 
 _ENTITY = re.compile(r"^[ \t>*_#-]*entity[*_ \t]*[:\uff1a][*_ \t]*(.*)$", re.I | re.M)
 _QUESTION = re.compile(r"^[ \t>*_#-]*question[*_ \t]*[:\uff1a][*_ \t]*", re.I | re.M)

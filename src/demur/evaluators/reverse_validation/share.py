@@ -19,7 +19,7 @@ from decimal import Decimal
 
 from demur._text import words
 from demur.evaluators.reverse_validation.parsing import after_not_met
-from demur.prompting import without_delimiters
+from demur.runtime.prompting import without_delimiters
 
 _MARKUP = " \t*_`>\"'\u201c\u201d[("
 _LABEL = r"percentage\b(?P<of>[^:\uff1a=\n\d]{0,60})[:\uff1a=]"

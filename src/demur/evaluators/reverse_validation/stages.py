@@ -8,7 +8,6 @@ from typing import Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
-from demur._undetermined import UndeterminedError
 from demur.evaluators.reverse_validation.leaks import mask, stands_in
 from demur.evaluators.reverse_validation.matching import (
     Decision,
@@ -23,7 +22,7 @@ from demur.evaluators.reverse_validation.parsing import (
     parse_requirements,
 )
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts, again
-from demur.runtime import ChatCall, Reply, Steps, ask, bounded
+from demur.runtime import ChatCall, Reply, Steps, UndeterminedError, ask, bounded
 from demur.schema import Sample
 
 Variant = Literal["qg", "em"]

@@ -11,18 +11,17 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 
-from demur._fingerprints import model_fingerprint, prompts_fingerprint
-from demur._resolve import resolve_model
 from demur._text import one_line
-from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.evaluators.whole_answer.parsing import Words
-from demur.prompting import word_share
-from demur.runtime import ChatCall, Steps, ask, is_local
+from demur.local import resolve_model
+from demur.runtime import ChatCall, Steps, UndeterminedError, ask, is_local, undetermined_with
+from demur.runtime.prompting import word_share
 from demur.schema import ABSTAIN, Claim, Evaluation, Failure, Sample
+from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 _WORD_TOKENS = 32
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from demur.evaluators.hedges import DOUBT, PART, TAKEN_BACK
-from demur.prompting import as_shown, without_delimiters, without_echo
+from demur.runtime.prompting import as_shown, without_delimiters, without_echo
 from demur.schema import Span
 
 _UNSURE = re.compile(f"{PART}|{DOUBT}", re.I)

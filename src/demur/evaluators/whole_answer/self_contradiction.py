@@ -7,12 +7,11 @@ from typing import ClassVar
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from demur._frozen import fields_of
 from demur.evaluators.thresholds import ShareThreshold, ThresholdOrFile
 from demur.evaluators.whole_answer.asking import By, Check, WholeAnswerEvaluator
 from demur.evaluators.whole_answer.parsing import Words, parse_quotes
 from demur.evaluators.whole_answer.prompts import SelfContradictionPrompts
-from demur.runtime import CallPolicy
+from demur.runtime import CallPolicy, fields_of
 from demur.schema import Claim, ClaimLabel, Failure, Sample
 
 _PROMPTS = SelfContradictionPrompts()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from demur import _owner_only as private
+from demur._system import owner_only
 from demur.observe.log.filters import EVERY, Filters
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged
@@ -39,7 +39,7 @@ def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> tuple[int, tupl
         OSError: The file cannot be written.
         LogError: The log is damaged.
     """
-    with open(out, "x", encoding="utf-8", newline="", opener=private.opened) as lines:
+    with open(out, "x", encoding="utf-8", newline="", opener=owner_only) as lines:
         try:
             return _write(log, csv.writer(lines), filters)
         except BaseException:

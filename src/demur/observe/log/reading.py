@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from demur._invalid import in_words
 from demur._text import one_line
 from demur.errors import DemurError
 from demur.guard import Trace
 from demur.observe.records import Record
+from demur.schema import in_words
 
 T = TypeVar("T")
 

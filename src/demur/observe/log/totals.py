@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic.dataclasses import dataclass
 
-from demur._share import Share
 from demur.guard import TraceOutcome, Verdict
 from demur.observe.log.filters import EVERY, By, Filters
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import LogError
 from demur.observe.records import WORST_FIRST
-from demur.schema import Category, Failure, Finding, Usage
+from demur.schema import Category, Failure, Finding, Share, Usage
 
 if TYPE_CHECKING:
     from demur.observe.log.queries import Sums

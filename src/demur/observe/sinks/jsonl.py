@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from demur import _owner_only as private
+from demur._system import owner_only
 from demur.errors import DemurError
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
@@ -47,7 +47,7 @@ class JSONLSink(Sink):
                 f"cannot write {self.path}: it is not a regular file. Give another path"
             )
         try:
-            with open(self.path, "ab", opener=private.opened):
+            with open(self.path, "ab", opener=owner_only):
                 pass
         except OSError as error:
             raise DemurError(
@@ -65,7 +65,7 @@ class JSONLSink(Sink):
             OSError: The record could not be written. The file is unchanged.
         """
         line = record.as_json().encode() + b"\n"
-        with open(self.path, "a+b", buffering=0, opener=private.opened) as file:
+        with open(self.path, "a+b", buffering=0, opener=owner_only) as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
             size = file.seek(0, os.SEEK_END)

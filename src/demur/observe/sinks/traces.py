@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID, uuid5
 
-from demur._once_a_minute import warn
+from demur._system import warn_once_a_minute
 from demur.observe.log.answers import judged
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.base import Sink
@@ -83,7 +83,7 @@ class TraceSink(Sink):
         link = next((one for one in record.traces if one.system == self.system), None)
         if link is None:
             said = "%s: a run has no trace there, so its scores are not sent: %s"
-            warn(_log, self.system, said, self, self.advice)
+            warn_once_a_minute(_log, self.system, said, self, self.advice)
         elif scores := scores_of(record):
             self.send(link, scores, record)
 
@@ -108,7 +108,9 @@ def located(sinks: Iterable[TraceSink], run_id: UUID, beside: Any) -> dict[str, 
             if link := sink.locate(run_id, beside):
                 links[sink.system] = link
         except Exception as error:
-            warn(_log, f"{sink}", "%s cannot find a trace: %s", sink, type(error).__name__)
+            warn_once_a_minute(
+                _log, f"{sink}", "%s cannot find a trace: %s", sink, type(error).__name__
+            )
     return links
 
 

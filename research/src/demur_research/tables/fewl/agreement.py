@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError
-from demur.prompting import Prompt
 from demur.runtime import ChatCall, ask_all, drive
+from demur.runtime.prompting import Prompt
 from demur.similarity import Pair
 
 _PROMPT = Prompt(

@@ -18,10 +18,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur import ExampleStore
-from demur._share import Share
 from demur.evaluators import CONFIGURATIONS, normalized_text
 from demur.exemplars import FEWLExampleSelector, PairwiseJudge, PairwiseVerdict, win_rates
 from demur.runtime import Outcome
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.tables.fewl.asking import answered
 from demur_research.tables.fewl.chale import SIDES

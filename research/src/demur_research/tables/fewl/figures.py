@@ -14,15 +14,14 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur import NeighborStore
-from demur._share import Share
-from demur._undetermined import UndeterminedError
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.local import MiniLM
-from demur.prompting import Prompt
-from demur.runtime import ask_all, drive
+from demur.runtime import UndeterminedError, ask_all, drive
+from demur.runtime.prompting import Prompt
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import drawn_alone, figure, mean_figure

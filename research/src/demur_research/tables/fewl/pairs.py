@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from demur.evaluators.fewl.prompts import PAIRS
-from demur.prompting import Example, Prompt
+from demur.runtime.prompting import Example, Prompt
 
 # With this prompt, a corrected answer says what is right. With the papers' prompt, it denies the
 # wrong answer, and is nearly as similar to it as a reference that repeats the wrong answer.

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from demur._share import Share
 from demur.evaluators.refchecker import summarize
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.ranking import kendall_tau
 from demur_research.resampling import Floats, drawn, figure, mean

@@ -15,10 +15,10 @@ from typing import TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 
-from demur._share import Share
 from demur.evaluators.reverse_validation.matching import Decision, exact, with_share
 from demur.evaluators.reverse_validation.names import without_qualifier
 from demur.evaluators.reverse_validation.parsing import parse_entity
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Figure, Result, Row, mean_cost
 from demur_research.datasets.published import (
     CHATGPT,

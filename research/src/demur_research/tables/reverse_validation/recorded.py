@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from demur import Sample
-from demur._share import Share
+from demur.schema import Share
 from demur_research.bench import Bench, Column, Figure, Result, Row
 from demur_research.datasets.published import (
     CHATGPT,

@@ -16,9 +16,9 @@ from llama_index.core.settings import Settings
 from pydantic import Field, InstanceOf, PrivateAttr
 
 from demur import resolve_model
-from demur._fingerprints import function_fingerprint, host_of
-from demur._forks import lock
+from demur._system import lock
 from demur.observe import is_secret_name
+from demur.schema.fingerprints import function_fingerprint, host_of
 from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 

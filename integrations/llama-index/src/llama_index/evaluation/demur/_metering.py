@@ -24,7 +24,7 @@ from llama_index_instrumentation import root_dispatcher
 from llama_index_instrumentation.events.span import SpanDropEvent
 
 from demur import Usage
-from demur._forks import lock
+from demur._system import lock
 from llama_index.evaluation.demur._usage import tokens_of
 
 _call: ContextVar[str | None] = ContextVar("demur_model_call", default=None)

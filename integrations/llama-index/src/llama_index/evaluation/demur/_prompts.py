@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.prompts import BasePromptTemplate, ChatPromptTemplate, PromptTemplate
 from llama_index.core.prompts.utils import format_string, get_template_vars
 
-from demur.prompting import Prompt, isolate
+from demur.runtime.prompting import Prompt, isolate
 
 Template: TypeAlias = ChatPromptTemplate | PromptTemplate
 Turns: TypeAlias = tuple[tuple[MessageRole, str], ...]

@@ -21,7 +21,7 @@ from llama_index_instrumentation.events.span import SpanDropEvent
 from pydantic import PrivateAttr
 from typing_extensions import Self
 
-from demur._forks import lock
+from demur._system import lock
 from demur.guard import Trace
 from demur.observe import (
     About,

@@ -1,7 +1,0 @@
-"""Write a log or a comparison as one page for a browser: figures, thresholds, every answer."""
-
-from demur.report.comparison import comparison_page as comparison_page
-from demur.report.page import MOST, Written, write_report
-from demur.report.words import plural as plural
-
-__all__ = ["MOST", "Written", "write_report"]

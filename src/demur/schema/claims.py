@@ -1,0 +1,205 @@
+"""Define claims, their labels and evidence, and what is wrong with an answer."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import Field, model_validator
+
+from demur.schema.base import Text, Value
+
+
+class ClaimLabel(str, Enum):
+    """Name what a reference says about a claim."""
+
+    ENTAILMENT = "Entailment"
+    """The reference supports the claim."""
+    NEUTRAL = "Neutral"
+    """The reference neither supports nor contradicts the claim."""
+    CONTRADICTION = "Contradiction"
+    """The reference contradicts the claim."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Category(str, Enum):
+    """Name a kind of hallucination that the papers distinguish (FEWL v1, app. A; v2, app. B).
+
+    The papers' "factual inaccuracy" is two categories here, because it is found in two ways: a
+    reference contradicts the answer, or nothing supports it.
+    """
+
+    CONTRADICTION = "contradiction"
+    """A reference contradicts the answer."""
+    UNSUPPORTED = "unsupported"
+    """Nothing that the evaluator asked or read supports the answer."""
+    IRRELEVANT = "irrelevant"
+    """The answer does not address the question, or makes no sense."""
+    SELF_CONTRADICTION = "self_contradiction"
+    """One part of the answer rules out another."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Failure(str, Enum):
+    """Name what is wrong with an answer, so that a guard or your code can act on it."""
+
+    NEUTRAL = "neutral"
+    """The answer makes a claim that no reference supports or contradicts."""
+    CONTRADICTION = "contradiction"
+    """The answer makes a claim that a reference contradicts."""
+    MISMATCH = "mismatch"
+    """What the answer says does not lead back to the entity that it is about."""
+    VAGUE = "vague"
+    """The answer would fit other questions as well."""
+    IRRELEVANT = "irrelevant"
+    """The answer does not address the question."""
+    SELF_CONTRADICTION = "self_contradiction"
+    """One part of the answer rules out another."""
+    CITATION = "citation"
+    """A citation in the answer names no source, or names a source that does not support its
+    sentence."""
+    NOTHING = "nothing_to_check"
+    """The answer states nothing that can be checked."""
+    OTHER = "other"
+    """An evaluator rejected the answer and named no kind."""
+
+    @property
+    def category(self) -> Category | None:
+        """Return the papers' category of this failure, or None where no category fits.
+
+        None stands for three cases: the answer states nothing, which is no hallucination; it cites
+        the wrong source; or an evaluator named no kind, because a low score does not say what is
+        wrong.
+        """
+        return _CATEGORIES.get(self)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_CATEGORIES = {
+    Failure.NEUTRAL: Category.UNSUPPORTED,
+    Failure.CONTRADICTION: Category.CONTRADICTION,
+    # Nothing that the model knows leads from what the answer says back to the entity.
+    Failure.MISMATCH: Category.UNSUPPORTED,
+    # The answer fits other questions as well, so it does not address this one in particular.
+    Failure.VAGUE: Category.IRRELEVANT,
+    Failure.IRRELEVANT: Category.IRRELEVANT,
+    Failure.SELF_CONTRADICTION: Category.SELF_CONTRADICTION,
+}
+
+
+class Span(Value):
+    """Represent a half-open range `[start, end)` of character offsets into an original string."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Span:
+        if self.end < self.start:
+            raise ValueError(f"end ({self.end}) must not be before start ({self.start})")
+        return self
+
+
+class Evidence(Value):
+    """Represent the passage of a reference that decided a claim's label."""
+
+    context: int | None = Field(default=None, ge=0)
+    """The index into the contexts that were used; None if the passage is in `Sample.reference`."""
+    span: Span
+    """Where the passage stands in that context's `page_content`, or in the reference."""
+    text: Text
+    """The characters of that span."""
+    label: ClaimLabel
+    """What this passage says about the claim."""
+
+
+class MissingString(Value):
+    """Represent an identifier or a number that stands in none of the texts checked against."""
+
+    string: Text
+    """The string, as the claim writes it."""
+    nearest: Text | None
+    """The most similar string of the texts, as it stands there; None if none is similar."""
+
+    def __str__(self) -> str:
+        """Return what is missing, and the most similar string, in words."""
+        similar = "" if self.nearest is None else f', where "{self.nearest}" is the most similar'
+        return f'"{self.string}" stands in no reference{similar}'
+
+
+class ActionOutcome(str, Enum):
+    """Name what came of an action that an assistant says it did."""
+
+    DONE = "done"
+    """A call did what the claim says."""
+    FAILED = "failed"
+    """The call for it failed."""
+    PENDING = "pending"
+    """The call for it has not finished."""
+    OTHERWISE = "otherwise"
+    """The calls did something else than the claim says."""
+    NEVER = "never"
+    """No call is for it."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_OF_ACTION = {
+    ActionOutcome.FAILED: "the call failed",
+    ActionOutcome.PENDING: "the call has not finished",
+    ActionOutcome.OTHERWISE: "the call was another",
+    ActionOutcome.NEVER: "no such call was made",
+}
+
+
+class Claim(Value):
+    """Represent one unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
+
+    text: Text
+    """The claim as a statement."""
+    triplet: tuple[Text, Text, Text] | None = None
+    """The subject, the predicate and the object; None for a sentence or a statement."""
+    span: Span | None = None
+    """Where the answer makes the claim; None if no word of the claim stands in the answer."""
+    path: Text | None = None
+    """The path of the value of a structured answer that makes the claim, such as
+    "$.items[0].price"; None for an answer in prose, and where `span` is None."""
+    label: ClaimLabel | None = None
+    """The label of the claim; None if the claim was not checked, or if no label could be read (see
+    `error`)."""
+    probabilities: dict[ClaimLabel, float] | None = None
+    """The probability of each label, in [0, 1] and with the sum 1; None if the checker gives
+    none."""
+    support: float | None = Field(default=None, ge=0, le=1)
+    """The probability of Entailment in the text that supports the claim most, in [0, 1]. None if
+    the claim was not checked, or if the checker gives no probabilities."""
+    evidence: tuple[Evidence, ...] = ()
+    """The passages that decided the label; empty for Neutral."""
+    missing_strings: tuple[MissingString, ...] = ()
+    """The identifiers and exact numbers of the claim that stand in none of the texts that it was
+    checked against. A claim that has some is not labelled Entailment."""
+    action: ActionOutcome | None = None
+    """What came of the action that the claim reports, by the calls in the contexts. None if there
+    are no calls, or if the claim reports no action of the assistant and the calls do not refute
+    it."""
+    error: Text | None = None
+    """Why the claim has no label."""
+
+    @property
+    def reason(self) -> str | None:
+        """Return what the search for strings, or the calls, say against the claim, in words."""
+        of_action = None if self.action is None else _OF_ACTION.get(self.action)
+        return of_action or "; ".join(map(str, self.missing_strings)) or None
+
+
+def failure_of(claim: Claim) -> Failure | None:
+    """Return the failure that a claim's label means; None if it is entailed or has no label."""
+    if claim.label is ClaimLabel.NEUTRAL:
+        return Failure.NEUTRAL
+    return Failure.CONTRADICTION if claim.label is ClaimLabel.CONTRADICTION else None
