@@ -33,7 +33,6 @@ from demur.evaluators.fewl.configurations import CONFIGURATIONS as CONFIGURATION
 from demur.evaluators.fewl.configurations import DESCRIPTIONS as DESCRIPTIONS
 from demur.evaluators.fewl.configurations import default_configuration as default_configuration
 from demur.evaluators.fewl.fitting import Learned as Learned
-from demur.evaluators.fewl.fitting import afit as afit
 from demur.evaluators.fewl.fitting import fit as fit
 from demur.evaluators.fewl.parsing import normalized_text as normalized_text
 from demur.evaluators.fewl.preference import Preference as Preference

@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur._system import warn_once_a_minute
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, reporting, terms
-from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
+from demur.evaluators.fewl.fitting import Fitted, Learned, fit
 from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborStore
@@ -34,7 +33,6 @@ from demur.runtime import (
     LocalCall,
     Steps,
     UndeterminedError,
-    adrive,
     ask,
     attempted,
     drive,
@@ -57,7 +55,6 @@ _UNIFORM = (
 _PROMPTS = FEWLPrompts()
 
 _AT_ONCE = 16
-_FITTING: RunnableConfig = {}
 
 _FORMULA = (
     *("weighting", "penalty", "divergence", "normalization", "temperature", "expertise"),
@@ -290,26 +287,9 @@ class FEWL(Evaluator):
         learn = partial(self._fit_one, with_pairs=pairs and self.needs_pairs)
         return fit(learn, questions, at_once, progress)
 
-    async def afit(
-        self,
-        questions: Iterable[str],
-        *,
-        pairs: bool = False,
-        at_once: int = _AT_ONCE,
-        progress: Callable[[Fitted], None] | None = None,
-    ) -> Fitted:
-        """Do the same as `fit`, asynchronously."""
-        learn = partial(self._afit_one, with_pairs=pairs and self.needs_pairs)
-        return await afit(learn, questions, at_once, progress)
-
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
         learning = attempted(self._learner.learn(question, with_pairs))
-        learned, costs = drive(learning, _FITTING, self.call_policy)
-        return question, learned.error, costs
-
-    async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
-        learning = attempted(self._learner.learn(question, with_pairs))
-        learned, costs = await adrive(learning, _FITTING, self.call_policy)
+        learned, costs = drive(learning, {}, self.call_policy)
         return question, learned.error, costs
 
     @property

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -41,34 +40,6 @@ def fit(
     for learned in as_completed(learn, wanted, at_once):
         now = _after(now, learned)
         report(now)
-    return now
-
-
-async def afit(
-    learn: Callable[[str], Awaitable[Learned]],
-    questions: Iterable[str],
-    at_once: int,
-    report: Report | None,
-) -> Fitted:
-    """Do the same as `fit`, in tasks of the running event loop."""
-    wanted, progress = _checked(questions, at_once), report or _silent
-    now = Fitted(len(wanted))
-    progress(now)
-    waiting = iter(wanted)
-
-    async def work() -> None:
-        nonlocal now
-        for question in waiting:
-            learned = await learn(question)  # other workers change `now` meanwhile
-            now = _after(now, learned)
-            progress(now)
-
-    workers = [asyncio.ensure_future(work()) for _ in range(min(at_once, len(wanted)))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
     return now
 
 
