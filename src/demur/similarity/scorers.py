@@ -96,9 +96,9 @@ class Cosine:
 class CrossEncoder:
     """Score by the single output of a `sentence_transformers.CrossEncoder`, mapped to [0, 1]."""
 
-    def __init__(self, encoder: Any, batch_size: int = 32) -> None:
+    def __init__(self, encoder: Any) -> None:
         """Wrap an encoder, which is not changed."""
-        self.encoder, self.batch_size = encoder, batch_size
+        self.encoder = encoder
 
     def __call__(self, pairs: list[Pair]) -> ArrayLike:
         """Return the scores by the encoder's own activation, or by the sigmoid if it has none."""
@@ -107,7 +107,6 @@ class CrossEncoder:
         own = self.encoder.activation_fn
         scores: ArrayLike = self.encoder.predict(
             pairs,
-            batch_size=self.batch_size,
             activation_fn=torch.nn.Sigmoid() if isinstance(own, torch.nn.Identity) else own,
             show_progress_bar=False,
         )
