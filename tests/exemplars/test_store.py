@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -164,23 +163,6 @@ def test_what_is_removed_is_gone_for_all_and_can_be_added_again(anywhere: Open) 
 # --- Places ---------------------------------------------------------------------------------------
 
 
-def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
-    import chromadb
-
-    def names() -> set[str]:
-        return {one.name for one in chromadb.EphemeralClient().list_collections()}
-
-    gc.collect()
-    before = names()
-    first, second = ExampleStore(embedding=Told()), ExampleStore(embedding=Told())
-    first.add("1 0 | q", ["a"], [1])
-    assert (len(first), len(second)) == (1, 0)
-    assert len(names() - before) == 2
-    del first
-    gc.collect()
-    assert len(names() - before) == 1
-
-
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
     ExampleStore(tmp_path, embedding=Told("one")).close()
     with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):
@@ -237,12 +219,3 @@ def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
         store.add("q", ["a"], [1])
     assert len(store) == 0
-
-
-def test_a_vector_is_computed_once() -> None:
-    told = Told()
-    store = ExampleStore(embedding=told)
-    store.nearest("1 0 | q", 3)
-    store.add("1 0 | q", ["a"], [1])
-    store.add("1 0 | q", ["b"], [2])
-    assert told.texts == ["1 0 | q"]

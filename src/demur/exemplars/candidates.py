@@ -26,9 +26,9 @@ from demur.exemplars.entries import (
     group_of,
     to_metadata,
 )
+from demur.exemplars.exemplar import Exemplar
 from demur.exemplars.offers import Offer
 from demur.exemplars.scorer import Scorer
-from demur.exemplars.selection import Exemplar
 from demur.storage import Questions, parts, question_id
 
 _PER_QUESTION = 3

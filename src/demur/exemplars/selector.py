@@ -10,7 +10,7 @@ from typing import Any, Literal
 from langchain_core.example_selectors import BaseExampleSelector
 
 from demur.errors import DemurError
-from demur.exemplars.selection import Exemplar, check_limits
+from demur.exemplars.exemplar import Exemplar, check_limits
 from demur.exemplars.store import ExampleStore
 
 _QUESTION_KEYS = ("question", "input", "query")

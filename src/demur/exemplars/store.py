@@ -16,10 +16,11 @@ from demur.errors import DemurError
 from demur.evaluators import FEWL, Fitted, Learned, fit
 from demur.exemplars.candidates import Candidates, Kept
 from demur.exemplars.entries import KIND, Entry, as_line, from_line, is_text
+from demur.exemplars.exemplar import Exemplar, check_limits
 from demur.exemplars.offers import Offer, Offered, read_offer, read_offers
 from demur.exemplars.scorer import Scored, Scorer
-from demur.exemplars.selection import Exemplar, check_limits
-from demur.runtime import Costs, drive
+from demur.runtime import drive
+from demur.schema import Usage
 from demur.storage import AT_ONCE, Questions, question_id
 
 _AT_ONCE = 16
@@ -220,8 +221,8 @@ class ExampleStore:
         try:
             scored = self._add(find(question))
         except DemurError as error:
-            return question, str(error), Costs()
-        return question, "; ".join(scored.failed) or None, Costs({"scoring": scored.usage})
+            return question, str(error), Usage()
+        return question, "; ".join(scored.failed) or None, scored.usage
 
     def _take_over(self, at_once: int) -> list[str]:
         """Make this scorer's scores count, and return the questions that lack some of them.

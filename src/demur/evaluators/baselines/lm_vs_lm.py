@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, PrivateAttr
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
-from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
+from demur.evaluators.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.local import resolve_model
 from demur.runtime import CallPolicy, ChatCall, Steps, UndeterminedError, ask, bounded, fields_of
 from demur.runtime.prompting import isolate, without_delimiters

@@ -22,13 +22,13 @@ from demur.evaluators.baselines.comparing import (
     by_unigrams,
 )
 from demur.evaluators.baselines.prompts import SelfCheckPrompts
-from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.thresholds import (
     AnyThreshold,
     ThresholdOrFile,
     number,
     refuse_foreign,
 )
+from demur.evaluators.verdicts import refuse_empty
 from demur.local import SMALL, SmallJudge, resolve_model
 from demur.runtime import (
     CallPolicy,

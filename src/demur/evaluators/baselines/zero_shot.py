@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
-from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
+from demur.evaluators.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.local import resolve_model
 from demur.runtime import CallPolicy, Steps, fields_of, undetermined_with
 from demur.schema import Evaluation, Sample

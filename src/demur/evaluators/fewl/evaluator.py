@@ -284,7 +284,7 @@ class FEWL(Evaluator):
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
         learning = attempted(self._learner.learn(question, with_pairs))
         learned, costs = drive(learning, {}, self.call_policy)
-        return question, learned.error, costs
+        return question, learned.error, costs.total
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -357,7 +357,7 @@ class FEWL(Evaluator):
         similarities: Similarities,
     ) -> Evaluation:
         expertise = similarities.expertise
-        if self.weighting == "agreement" and self._learner.tells(known):
+        if self.weighting == "agreement" and known.agreement and self._learner.enough(known.pairs):
             expertise = np.asarray(known.agreement)
         score = terms.score(
             similarities,

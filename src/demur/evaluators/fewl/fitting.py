@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demur.runtime import Costs, as_completed
+from demur.runtime import as_completed
 from demur.schema import Usage
 from demur.storage import question_id
 
@@ -25,8 +25,8 @@ class Fitted:
     """The usage of this call of `fit`."""
 
 
-Learned: TypeAlias = tuple[str, str | None, Costs]
-"""A question, the reason why it could not be learned (or None), and the costs."""
+Learned: TypeAlias = tuple[str, str | None, Usage]
+"""A question, the reason why it could not be learned (or None), and the usage."""
 Report: TypeAlias = Callable[[Fitted], None]
 
 
@@ -34,7 +34,8 @@ def fit(
     learn: Callable[[str], Learned], questions: Iterable[str], at_once: int, report: Report | None
 ) -> Fitted:
     """Learn each question in threads; what was learned stays even if the rest is interrupted."""
-    wanted, report = _checked(questions, at_once), report or _silent
+    wanted = _checked(questions, at_once)
+    report = report or (lambda now: None)
     now = Fitted(len(wanted))
     report(now)
     for learned in as_completed(learn, wanted, at_once):
@@ -58,12 +59,8 @@ def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
 
 
 def _after(now: Fitted, learned: Learned) -> Fitted:
-    question, error, ledger = learned
-    usage = now.usage + ledger.total
+    question, error, spent = learned
+    usage = now.usage + spent
     if error is not None:
         return replace(now, failed=(*now.failed, (question, error)), usage=usage)
     return replace(now, done=now.done + 1, usage=usage)
-
-
-def _silent(now: Fitted) -> None:
-    """Report nothing."""

@@ -33,12 +33,11 @@ def sample(scored: Sample, weighting: Weighting) -> str | None:
 
 def no_best(known: KnownQuestion, min_pairs: int) -> str:
     """Return why the reference with the highest expertise is unknown, and what to do."""
-    usable = len(known.pairs.usable) if known.pairs else 0
     return (
-        f"the best reference is unknown: {usable} usable pairs of wrong and corrected answers, "
-        f"fewer than {min_pairs=}. For weighting='best' give another generator, which may write "
-        "better pairs; or give weighting='expertise', which then gives all references the same "
-        "weight"
+        f"the best reference is unknown: {known.usable_pairs} usable pairs of wrong and corrected "
+        f"answers, fewer than {min_pairs=}. For weighting='best' give another generator, which may "
+        "write better pairs; or give weighting='expertise', which then gives all references the "
+        "same weight"
     )
 
 

@@ -13,9 +13,9 @@ from pydantic import PrivateAttr
 
 from demur._text import one_line
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.whole_answer.parsing import Words
 from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts, SelfContradictionPrompts
 from demur.local import resolve_model
