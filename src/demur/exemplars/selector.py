@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
@@ -85,10 +84,6 @@ class FEWLExampleSelector(BaseExampleSelector):
         if not exemplars and self.on_empty == "raise":
             raise DemurError(self._nothing(question))
         return [self._example(exemplar) for exemplar in exemplars]
-
-    async def aselect_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Do the same as `select_examples`, in a thread."""
-        return await asyncio.to_thread(self.select_examples, input_variables)
 
     def add_example(self, example: Mapping[str, Any]) -> None:
         """Add `{"question": ..., "answer": ...}` to the store, with a "score" or to be scored."""
