@@ -226,8 +226,6 @@ def _ways(
         "select, async": in_loop,
         "max_similarity": select(max_similarity=ceiling),
         "min_score": select(min_score=made.MEDIAN_BEST),
-        "score_weight": select(score_weight=0.3),
-        "diversity": select(diversity=0.3),
     }
 
 
@@ -250,10 +248,9 @@ def _tell_selected(count: int, asked: int, found: Selected) -> list[str]:
     growth = found.peak_mb - found.half_mb
     print(
         f"\n(max_similarity={found.ceiling:.2f}, which every second question's nearest reaches; "
-        f"min_score={made.MEDIAN_BEST:.2f}, which half of the\nstored reach; 20 are looked at with "
-        f"score_weight and with diversity, 0.3 each)\nPeak memory: {found.opened_mb:.0f} MB once "
-        f"all was read, {found.half_mb:.0f} MB after half of the questions, {found.peak_mb:.0f} MB "
-        "at the end\n",
+        f"min_score={made.MEDIAN_BEST:.2f}, which half of the\nstored reach)\n"
+        f"Peak memory: {found.opened_mb:.0f} MB once all was read, {found.half_mb:.0f} MB after "
+        f"half of the questions, {found.peak_mb:.0f} MB at the end\n",
         flush=True,
     )
     if growth > _GROWTH_GOAL:

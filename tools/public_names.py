@@ -23,7 +23,6 @@ PUBLIC = (
     "demur.runtime.prompting",
     "demur.views.report",
     "demur.scoring",
-    "demur.similarity",
     "demur.testing",
     "demur.views",
 )

@@ -49,6 +49,14 @@ def _reworded(prompts: Any) -> Any:
     return replace(prompts, **{first: replace(getattr(prompts, first), closing="Now:")})
 
 
+def _with_prompts(made: Any, prompts: Any) -> Any:
+    """Return the evaluator with other prompts of its own, as another version of demur may have."""
+    own = type(made)
+    other: Any = type(own.__name__, (own,), {"__qualname__": own.__qualname__})
+    other._prompts = prompts
+    return other(**{name: getattr(made, name) for name in own.model_fields})
+
+
 def _half(pairs: Any) -> list[float]:
     return [0.5 for _ in pairs]
 
@@ -66,11 +74,15 @@ def _changed(made: Any, what: str) -> Evaluator | None:
         return checker and made.model_copy(update={"checker": checker})
     if isinstance(made, AllFalse) or (what == "similarity" and not hasattr(made, "similarity")):
         return None
-    update: dict[str, Any] = {
-        "model": {_MODEL.get(type(made), "model"): Other(script=facts.judge)},
-        "prompts": {"prompts": _reworded(getattr(made, "prompts", None))},
-        "similarity": {"similarity": _half},
-    }[what]
+    update: dict[str, Any] = {}
+    if what == "model":
+        update[_MODEL.get(type(made), "model")] = Other(script=facts.judge)
+    elif what == "similarity":
+        update["similarity"] = _half
+    elif hasattr(made, "prompts"):
+        update["prompts"] = _reworded(made.prompts)
+    else:
+        return _with_prompts(made, _reworded(made._prompts))
     if isinstance(made, FEWL):  # A store of neighbours is bound to its model and prompts.
         update["neighbors"] = _Beginning()
     if isinstance(made, SelfCheck) and made.method != "embedding" and what == "similarity":

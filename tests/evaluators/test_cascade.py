@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
 from demur.runtime import Scope, Steps, within_scope
 from demur.schema import ABSTAIN, Claim
 from support.fakes import ScriptedModel, isolated, scripted
+from support.replies import weighing
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 SAMPLE = Sample(
@@ -159,16 +159,9 @@ def cheap(**shares: float) -> ScriptedModel:
         claim = isolated("claim", messages)
         share = next((p for thing, p in shares.items() if thing in claim), 1 / 3)
         tokens = {"Entail": share, "Neutral": (1 - share) * 0.501, "Contradiction": (1 - share) / 2}
-        return _first_token(tokens)
+        return weighing("x", **tokens)
 
     return ScriptedModel(script=script)
-
-
-def _first_token(shares: Mapping[str, float]) -> AIMessage:
-    top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
-    return AIMessage(
-        "x", response_metadata={"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    )
 
 
 def test_only_unsure_claims_go_to_the_dearer_model_and_no_second_extraction() -> None:
@@ -191,10 +184,10 @@ def test_what_stays_open_has_no_label_and_the_score_has_bounds() -> None:
             return TRIPLETS
         claim = isolated("claim", messages)
         if "port" in claim:
-            return _first_token({"Contradiction": 0.98, "Entail": 0.01, "Neutral": 0.01})
+            return weighing("x", Contradiction=0.98, Entail=0.01, Neutral=0.01)
         if "opera" in claim:
-            return _first_token({"Contradiction": 0.06, "Entail": 0.88, "Neutral": 0.06})
-        return _first_token(dict.fromkeys(("Contradiction", "Entail", "Neutral"), 1 / 3))
+            return weighing("x", Contradiction=0.06, Entail=0.88, Neutral=0.06)
+        return weighing("x", Contradiction=1 / 3, Entail=1 / 3, Neutral=1 / 3)
 
     dear = scripted("")
     cascade = Cascade(

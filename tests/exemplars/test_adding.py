@@ -25,17 +25,6 @@ QUESTIONS = [f"1 {at} | what of item {at}?" for at in range(8)]
 OFFERS = [(question, ["0.2 no", "0.8 yes"]) for question in QUESTIONS]
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-async def add_many(mode: str, store: ExampleStore, offers: Any, **options: Any) -> Fitted:
-    if mode == "sync":
-        return store.add_many(offers, **options)
-    return await store.aadd_many(offers, **options)
-
-
 def made(given: FEWL | None = None) -> ExampleStore:
     return ExampleStore(embedding=Told(), scorer=given)
 
@@ -43,13 +32,11 @@ def made(given: FEWL | None = None) -> ExampleStore:
 # --- Many -----------------------------------------------------------------------------------------
 
 
-async def test_all_are_scored_and_then_known(mode: str) -> None:
+def test_all_are_scored_and_then_known() -> None:
     asked = model()
     given = scorer(reference_models=asked)
     store, told = made(given), list[Fitted]()
-    found = await add_many(
-        mode, store, iter(OFFERS), source="run 1", at_once=3, progress=told.append
-    )
+    found = store.add_many(iter(OFFERS), source="run 1", at_once=3, progress=told.append)
     assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
     assert [one.done for one in told] == [one.usage.calls for one in told] == list(range(9))
     assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
@@ -59,7 +46,7 @@ async def test_all_are_scored_and_then_known(mode: str) -> None:
         ("run 1", pytest.approx(scored(0.8))),
         ("run 1", pytest.approx(scored(0.2))),
     ]
-    again = await add_many(mode, store, [*OFFERS, (QUESTIONS[0], ["0.9 surely"])])
+    again = store.add_many([*OFFERS, (QUESTIONS[0], ["0.9 surely"])])
     assert (again.questions, again.done, again.usage.calls) == (8, 8, 0)
     assert given.similarity.asked == 2 * 2 * 8 + 2
     assert answers(store.get(QUESTIONS[0])) == ["0.9 surely", "0.8 yes", "0.2 no"]
@@ -100,20 +87,20 @@ def test_what_failed_is_told_and_tried_again() -> None:
     assert (again.done, again.failed, again.usage.calls) == (8, (), 2)
 
 
-async def test_an_interrupt_keeps_what_was_scored(mode: str) -> None:
+def test_an_interrupt_keeps_what_was_scored() -> None:
     def interrupt(now: Fitted) -> None:
         if now.done == 3:
-            raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
+            raise KeyboardInterrupt
 
     given = scorer()
     store = made(given)
-    with pytest.raises((KeyboardInterrupt, RuntimeError)):
-        await add_many(mode, store, OFFERS, at_once=2, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.add_many(OFFERS, at_once=2, progress=interrupt)
     # At most two others were begun. They may still be under way.
     assert 3 * 4 <= given.similarity.asked <= (3 + 2) * 4
     assert 3 <= len(store) <= 5
     # Another process, or a later one, goes on.
-    found = await add_many(mode, store, OFFERS)
+    found = store.add_many(OFFERS)
     assert (found.done, found.failed) == (8, ())
     # Only the answers that were under way, and so not kept, are scored again.
     assert given.similarity.asked <= (8 + 2) * 4
@@ -171,7 +158,7 @@ def test_another_scorer_is_refused_until_all_is_scored_anew(anywhere: Open) -> N
     assert given.similarity.asked == 8 * 4
 
 
-async def test_scores_that_were_given_are_scored_anew(tmp_path: Path) -> None:
+def test_scores_that_were_given_are_scored_anew(tmp_path: Path) -> None:
     by_hand = ExampleStore(tmp_path, embedding=Told())
     by_hand.add_many(
         [
@@ -187,7 +174,7 @@ async def test_scores_that_were_given_are_scored_anew(tmp_path: Path) -> None:
         store.rescore(at_once=0)
     with pytest.raises(DemurError, match="by the caller"):  # The given scores still count.
         store.add(QUESTIONS[0], ["0.9"])
-    found = await store.arescore()
+    found = store.rescore()
     assert (found.questions, found.done) == (3, 1)
     assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
     # What cannot be scored anew stays, and does not compete.

@@ -156,7 +156,6 @@ def test_what_was_kept_and_what_not(tmp_path: Path) -> None:
         mean=0.9375,
         highest=2.0,
         margin=pytest.approx((0.25 + 0 + 3) / 3),
-        characters=18,
         longest=6,
     )
     assert len(both(tmp_path)) == 4

@@ -87,11 +87,6 @@ async def test_the_nearest_with_their_best_answers() -> None:
         # cos(1, 0.35) is 0.944.
         ({"max_similarity": 0.944}, ["q4", "q5", "q6"]),
         ({"max_similarity": 0.944, "min_score": 0}, ["q4", "q6", "q8"]),
-        ({"score_weight": 1}, ["q2", "q4", "q6"]),
-        ({"score_weight": 1, "fetch_k": 4}, ["q2", "q4", "q1"]),
-        ({"score_weight": 0.1}, ["q2", "q1", "q4"]),
-        ({"diversity": 1}, ["q1", "q9", "q4"]),
-        ({"diversity": 1, "fetch_k": 3}, ["q1", "q3", "q2"]),
     ],
     ids=str,
 )
@@ -125,10 +120,10 @@ def test_nothing_to_select_is_told_or_none() -> None:
     ("options", "message"),
     [
         ({"k": 0}, "k must be an integer, at least 1, got 0"),
+        ({"k": 2.5}, r"k must be an integer, at least 1, got 2\.5"),
+        ({"max_similarity": 1.5}, r"max_similarity is a cosine, above -1 and up to 1, got 1\.5"),
+        ({"max_similarity": float("nan")}, "max_similarity is a cosine, above -1 and up to 1, got"),
         ({"min_score": float("nan")}, "min_score must be a finite number, got nan"),
-        ({"diversity": -0.1}, r"diversity is a share, from 0 to 1, got -0\.1"),
-        ({"score_weight": float("nan")}, "score_weight is a share, from 0 to 1, got nan"),
-        ({"diversity": 0.5, "fetch_k": 4}, "fetch_k must be an integer, at least k=5, got 4"),
         ({"on_empty": "error"}, "on_empty is 'raise' or 'none', got 'error'"),
     ],
     ids=str,
@@ -285,10 +280,10 @@ def test_braces_survive_in_both_prompts(answer: str) -> None:
 def test_a_pickled_selector_selects_the_same(tmp_path: Path) -> None:
     store = ExampleStore(tmp_path, embedding=Told())
     store.add_many([(f"1 {at} | q{at}", ["a"], [at]) for at in range(9)])
-    selector = FEWLExampleSelector(store, k=3, min_score=2, diversity=0.25, max_similarity=0.9)
+    selector = FEWLExampleSelector(store, k=3, min_score=2, max_similarity=0.9)
     again = pickle.loads(pickle.dumps(selector))
     assert again.select_examples(ASKED) == selector.select_examples(ASKED)
-    assert (again.k, again.min_score, again.diversity) == (3, 2, 0.25)
+    assert (again.k, again.min_score, again.max_similarity) == (3, 2, 0.9)
     store.close()
     again.store.close()
     with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):

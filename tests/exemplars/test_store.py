@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +54,7 @@ def test_what_is_added_is_read_again_with_lone_surrogates_replaced(anywhere: Ope
     ]
 
 
-async def test_the_same_twice_changes_nothing_and_a_new_candidate_competes(tmp_path: Path) -> None:
+def test_the_same_twice_changes_nothing_and_a_new_candidate_competes(tmp_path: Path) -> None:
     asked = model()
     given = scorer(reference_models=asked)
     store = ExampleStore(tmp_path / "chroma", embedding=Told(), scorer=given)
@@ -65,13 +63,13 @@ async def test_the_same_twice_changes_nothing_and_a_new_candidate_competes(tmp_p
     assert store.scorers() == {first.candidates[0].scorer: given.fingerprints}
     store.export(tmp_path / "first")
     assert store.add(QUESTION, ["0.8 yes", "0.2 no"], source="run 2") == first
-    assert (await store.aadd(f" {QUESTION}\n", ["0.8 yes", "0.2 no"])).all == first.all
+    assert store.add(f" {QUESTION}\n", ["0.8 yes", "0.2 no"]).all == first.all
     store.add(QUESTION, ["0.8 yes"], [first.candidates[0].score])
     assert store.get(QUESTION) == first
     store.export(tmp_path / "second")
     assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
     assert (given.similarity.asked, asked.stages) == (4, ["reference"])
-    await store.aadd(QUESTION, ["0.8 yes", "0.9 surely"], source="later")
+    store.add(QUESTION, ["0.8 yes", "0.9 surely"], source="later")
     assert given.similarity.asked == 6
     store.add(QUESTION, ["0.1 never"])
     entry = store.get(QUESTION)
@@ -93,11 +91,11 @@ def test_a_score_that_is_given_anew_replaces_the_old_one(store: ExampleStore) ->
     ]
 
 
-async def test_what_cannot_be_kept_is_refused_and_nothing_written(store: ExampleStore) -> None:
+def test_what_cannot_be_kept_is_refused_and_nothing_written(store: ExampleStore) -> None:
     with pytest.raises(ValueError, match=r"^add: expected answers to 'q' that say something"):
         store.add("q", ["a", " "], [1, 2])
-    with pytest.raises(ValueError, match=r"^aadd: expected 1 finite numbers, one per answer"):
-        await store.aadd("q", ["a"], [float("nan")])
+    with pytest.raises(ValueError, match=r"^add: expected 1 finite numbers, one per answer"):
+        store.add("q", ["a"], [float("nan")])
     with pytest.raises(DemurError, match="there is no scorer for the answers to 'q'"):
         store.add("q", ["a"])
     assert (len(store), list(store.entries())) == (0, [])
@@ -138,13 +136,6 @@ def test_limits_hold_and_the_search_is_widened_until_enough_fit(store: ExampleSt
     assert [one.question.split()[-1] for one in both] == ["q399", "q499", "q599", "q699"]
 
 
-def test_vectors_are_those_of_the_questions(store: ExampleStore) -> None:
-    store.add_many([("3 4 | a", ["x", "y"], [1, 2]), ("5 0 | b", ["x"], [1])])
-    found = store.nearest("1 0 | q", 2, vectors=True)
-    assert [list(one.vector) for one in found if one.vector is not None] == [[5, 0], [3, 4]]
-    assert [one.vector for one in store.nearest("1 0 | q", 2)] == [None, None]
-
-
 # --- Taking away ----------------------------------------------------------------------------------
 
 
@@ -170,23 +161,6 @@ def test_what_is_removed_is_gone_for_all_and_can_be_added_again(anywhere: Open) 
 
 
 # --- Places ---------------------------------------------------------------------------------------
-
-
-def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
-    import chromadb
-
-    def names() -> set[str]:
-        return {one.name for one in chromadb.EphemeralClient().list_collections()}
-
-    gc.collect()
-    before = names()
-    first, second = ExampleStore(embedding=Told()), ExampleStore(embedding=Told())
-    first.add("1 0 | q", ["a"], [1])
-    assert (len(first), len(second)) == (1, 0)
-    assert len(names() - before) == 2
-    del first
-    gc.collect()
-    assert len(names() - before) == 1
 
 
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
@@ -228,7 +202,7 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     uses: list[Callable[[], object]] = [
         lambda: store.get(QUESTION),
         lambda: store.nearest("0 1 | q", 1),
-        lambda: asyncio.run(store.aadd(QUESTION, ["0.6"])),
+        lambda: store.add(QUESTION, ["0.6"]),
         lambda: store.add_many([(QUESTION, ["0.6"])]),
         lambda: store.rescore(),
     ]
@@ -245,12 +219,3 @@ def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
         store.add("q", ["a"], [1])
     assert len(store) == 0
-
-
-def test_a_vector_is_computed_once() -> None:
-    told = Told()
-    store = ExampleStore(embedding=told)
-    store.nearest("1 0 | q", 3)
-    store.add("1 0 | q", ["a"], [1])
-    store.add("1 0 | q", ["b"], [2])
-    assert told.texts == ["1 0 | q"]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
-from demur.evaluators import LMvsLMPrompts, ZeroShotPrompts
+from demur.evaluators.baselines.prompts import LMvsLMPrompts, ZeroShotPrompts
 from demur.local import MINILM, ChatLocal, MiniLM, Weights
 from demur.runtime import is_local
 from demur.schema.fingerprints import (

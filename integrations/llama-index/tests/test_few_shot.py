@@ -97,10 +97,9 @@ def test_the_selectors_options_and_the_texts_decide(store: ExampleStore) -> None
         FEWLExampleSelector(store, k=2, min_score=0),
         question_key="message",
         example_template="- {answer}, to {question} {0} {{}}",
-        separator="\n",
     )
     assert examples(message=ASKED, query_str=7) == (
-        "- a2, to 1 0.2 | q2 {0} {{}}\n- a4, to 1 0.4 | q4 {0} {{}}"
+        "- a2, to 1 0.2 | q2 {0} {{}}\n\n- a4, to 1 0.4 | q4 {0} {{}}"
     )
 
 
@@ -167,7 +166,7 @@ async def test_a_query_engine_shows_them(made: Made) -> None:
 def test_examples_are_a_value(store: ExampleStore) -> None:
     examples = FEWLExamples(store)
     assert copy.deepcopy(plain(examples)).function_mappings == {"examples": examples}
-    assert examples == FEWLExamples(store) != FEWLExamples(store, separator="\n")
+    assert examples == FEWLExamples(store) != FEWLExamples(store, question_key="message")
     assert hash(examples) == hash(FEWLExamples(store))
     # Handlers that log LlamaIndex's events write prompts as JSON.
     for made in TEMPLATES[:3]:
@@ -182,7 +181,7 @@ def test_a_prompt_is_pickled_where_its_store_can_be(tmp_path: Path) -> None:
     kept.add("1 0.1 | past?", ["{yes}"], [1.0])
     asked = {"query_str": ASKED, "context_str": "c"}
     for made in TEMPLATES[:3]:
-        prompt = made(FEWLExamples(FEWLExampleSelector(kept, k=2), separator="\n"))
+        prompt = made(FEWLExamples(FEWLExampleSelector(kept, k=2)))
         assert pickle.loads(pickle.dumps(prompt)).format(**asked) == prompt.format(**asked)
     with pytest.raises(TypeError, match="Give it a folder"):
         pickle.dumps(plain(FEWLExamples(holding("yes"))))
@@ -196,8 +195,8 @@ def test_wrong_arguments_are_refused(store: ExampleStore) -> None:
     with pytest.raises(TypeError, match="expected a FEWLExampleSelector or an ExampleStore, got"):
         FEWLExamples(wrong)
     number: Any = 3
-    with pytest.raises(TypeError, match="separator: expected text, got int"):
-        FEWLExamples(store, separator=number)
+    with pytest.raises(TypeError, match="question_key: expected text, got int"):
+        FEWLExamples(store, question_key=number)
     for template in ("{question}", "", "{question} {answer} {why}"):
         with pytest.raises(ValueError, match=r"needs \{question\} and \{answer\}, and no other"):
             FEWLExamples(store, example_template=template)

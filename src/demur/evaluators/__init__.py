@@ -17,15 +17,7 @@ from demur.evaluators.base import Evaluator
 from demur.evaluators.base import ExtractedClaims as ExtractedClaims
 from demur.evaluators.base import LabelledClaims as LabelledClaims
 from demur.evaluators.base import as_sample as as_sample
-from demur.evaluators.baselines import (
-    AllFalse,
-    LMvsLM,
-    LMvsLMPrompts,
-    SelfCheck,
-    SelfCheckPrompts,
-    ZeroShot,
-    ZeroShotPrompts,
-)
+from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
 from demur.evaluators.cascade import Cascade
 from demur.evaluators.citation_support import CitationSupport
 from demur.evaluators.fewl import FEWL, FEWLPrompts, Fitted, NeighborStore, Pairs
@@ -33,7 +25,6 @@ from demur.evaluators.fewl.configurations import CONFIGURATIONS as CONFIGURATION
 from demur.evaluators.fewl.configurations import DESCRIPTIONS as DESCRIPTIONS
 from demur.evaluators.fewl.configurations import default_configuration as default_configuration
 from demur.evaluators.fewl.fitting import Learned as Learned
-from demur.evaluators.fewl.fitting import afit as afit
 from demur.evaluators.fewl.fitting import fit as fit
 from demur.evaluators.fewl.parsing import normalized_text as normalized_text
 from demur.evaluators.fewl.preference import Preference as Preference
@@ -56,18 +47,12 @@ from demur.evaluators.thresholds import ShareThreshold as ShareThreshold
 from demur.evaluators.thresholds import ThresholdOrFile as ThresholdOrFile
 from demur.evaluators.thresholds import number as number
 from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
-from demur.evaluators.whole_answer import (
-    AnswerRelevance,
-    AnswerRelevancePrompts,
-    SelfContradiction,
-    SelfContradictionPrompts,
-)
+from demur.evaluators.whole_answer import AnswerRelevance, SelfContradiction
 
 __all__ = [  # other names serve other rooms and are not part of the public interface
     "FEWL",
     "AllFalse",
     "AnswerRelevance",
-    "AnswerRelevancePrompts",
     "Cascade",
     "CitationSupport",
     "Evaluator",
@@ -75,7 +60,6 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "FEWLPrompts",
     "Fitted",
     "LMvsLM",
-    "LMvsLMPrompts",
     "Matcher",
     "NeighborStore",
     "Pairs",
@@ -84,12 +68,9 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "ReverseValidation",
     "ReverseValidationPrompts",
     "SelfCheck",
-    "SelfCheckPrompts",
     "SelfContradiction",
-    "SelfContradictionPrompts",
     "Summary",
     "ZeroShot",
-    "ZeroShotPrompts",
     "as_evaluator",
     "summarize",
 ]

@@ -18,7 +18,7 @@ from pydantic import PrivateAttr
 from demur._secrets import learn
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator, Learnt, as_sample, readable
-from demur.evaluators.peers import Metric, Opinion, peer
+from demur.evaluators.peers import Metric, Opinion, peer, required_arguments
 from demur.runtime import FrozenRunnable, in_own_loop, is_retryable
 from demur.schema import Evaluation, Sample, Threshold
 from demur.shapes import kind_of
@@ -208,7 +208,7 @@ def _runnable(judge: Any) -> Runnable[Any, Any]:
     if isinstance(judge, type):
         raise TypeError(
             f"expected an evaluator, got the class {judge.__name__}: make one first, "
-            f"{judge.__name__}({', '.join(_required(judge))})"
+            f"{judge.__name__}({', '.join(_arguments_of(judge))})"
         )
     if isinstance(judge, (str, BaseLanguageModel)):
         got, model = (repr(judge),) * 2 if isinstance(judge, str) else (kind_of(judge), "model")
@@ -247,14 +247,11 @@ def _refuse_signature(function: Callable[..., Any]) -> None:
         ) from error
 
 
-def _required(made: type) -> list[str]:
-    """Return the names of the arguments that a class requires."""
+def _arguments_of(made: type) -> list[str]:
     try:
-        parameters = inspect.signature(made).parameters.values()
+        return required_arguments(inspect.signature(made).parameters)
     except (TypeError, ValueError):
         return ["..."]
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in variable]
 
 
 def _name_of(judge: Any) -> str:

@@ -13,9 +13,9 @@ from pydantic import field_validator
 from demur._text import Mark, marks_in, one_line
 from demur.evaluators.accepted import decides_nothing
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.refchecker.assertion import states_nothing
 from demur.evaluators.refchecker.units import units
+from demur.evaluators.verdicts import refuse_empty
 from demur.runtime import CallPolicy, Steps, UndeterminedError, fields_of, side_by_side
 from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
 

@@ -72,7 +72,7 @@ def peer(judge: Any) -> Callable[[Sample], Any] | None:
         return partial(_ask_single_turn_metric, judge, required)
     if callable(getattr(judge, "ascore", None)):
         parameters = inspect.signature(judge.ascore).parameters
-        _refuse_unknown(judge.name, _required(parameters), _RAGAS)
+        _refuse_unknown(judge.name, required_arguments(parameters), _RAGAS)
         if not any(name in parameters for name in _RAGAS):
             raise TypeError(
                 f"the metric {judge.name} names none of the arguments that demur can give it, "
@@ -81,7 +81,8 @@ def peer(judge: Any) -> Callable[[Sample], Any] | None:
             )
         return partial(_ask_named_metric, judge)
     if _is_of_openevals(judge):
-        _refuse_unknown(_name(judge), _required(inspect.signature(judge).parameters), _OPENEVALS)
+        parameters = inspect.signature(judge).parameters
+        _refuse_unknown(_name(judge), required_arguments(parameters), _OPENEVALS)
         awaits = inspect.iscoroutinefunction(judge)
         return partial(_aask_openevals if awaits else _ask_openevals, judge)
     return None
@@ -164,7 +165,7 @@ def _arguments(
     """Return a call's arguments, or an opinion without value if the sample lacks one of them."""
     parameters = inspect.signature(function).parameters
     values = _present(known, sample)
-    if missing := [name for name in _required(parameters) if name not in values]:
+    if missing := [name for name in required_arguments(parameters) if name not in values]:
         return _lacking(missing)
     takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     return {name: value for name, value in values.items() if takes_all or name in parameters}
@@ -179,7 +180,8 @@ def _lacking(missing: Iterable[str]) -> Opinion:
     return Opinion(None, f"it needs {', '.join(sorted(missing))}, and the sample has none")
 
 
-def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+def required_arguments(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Return the names of the arguments that a function or class requires."""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [
         name

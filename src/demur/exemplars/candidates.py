@@ -26,9 +26,9 @@ from demur.exemplars.entries import (
     group_of,
     to_metadata,
 )
+from demur.exemplars.exemplar import Exemplar
 from demur.exemplars.offers import Offer
 from demur.exemplars.scorer import Scorer
-from demur.exemplars.selection import Exemplar
 from demur.storage import Questions, parts, question_id
 
 _PER_QUESTION = 3
@@ -219,12 +219,7 @@ class Candidates:
             yield from self._entries(self.questions.read([id_ for ids in some for id_ in ids]))
 
     def nearest(
-        self,
-        question: str,
-        k: int,
-        max_similarity: float | None,
-        min_score: float | None,
-        vectors: bool,
+        self, question: str, k: int, max_similarity: float | None, min_score: float | None
     ) -> list[Exemplar]:
         """Return the most similar questions; `ExampleStore.nearest` describes the arguments."""
         own = question_id(question)
@@ -233,7 +228,7 @@ class Candidates:
         wide = _PER_QUESTION * (k + 1 + (_SPARE if picky else 0))
         while True:
             scorer = self._reading()
-            exemplars, is_all = self._search(vector, wide, scorer, vectors)
+            exemplars, is_all = self._search(vector, wide, scorer)
             texts, fitting = {normalized_text(question)}, list[Exemplar]()
             for exemplar in exemplars:
                 if not exemplar.fits(max_similarity, min_score):
@@ -251,25 +246,23 @@ class Candidates:
             # Otherwise, another process called `rescore` meanwhile, and the search is repeated.
 
     def _search(
-        self, vector: NDArray[np.float32], wide: int, scorer: str, vectors: bool
+        self, vector: NDArray[np.float32], wide: int, scorer: str
     ) -> tuple[list[Exemplar], bool]:
         """Return each question's best of the `wide` nearest candidates, and if these are all."""
-        include = ["metadatas", "distances", *(["embeddings"] if vectors else [])]
         reply = self.questions.chroma.search(
             partial(
                 self.questions.collection.query,
                 query_embeddings=[vector],
                 n_results=wide,
-                include=include,
+                include=["metadatas", "distances"],
             )
         )
         metadatas, distances = reply["metadatas"][0], reply["distances"][0]
-        found = reply["embeddings"][0] if vectors else [None] * len(distances)
         is_all = len(distances) < wide
         # The last question may have more candidates, so it waits for the next search.
         edge = math.inf if is_all else max(distances)
         best: dict[str, Exemplar] = {}
-        for metadata, distance, its_vector in zip(metadatas, distances, found, strict=True):
+        for metadata, distance in zip(metadatas, distances, strict=True):
             if metadata is None or distance >= edge:
                 continue  # without metadata, it was removed meanwhile
             with self._readable(metadata):
@@ -277,8 +270,7 @@ class Candidates:
                 answer, score, known = kept["answer"], kept["score"], best.get(group)
                 better = known is None or (-score, answer) < (-known.score, known.answer)
                 if better and kept["scorer"] == scorer:
-                    near = 1.0 - distance
-                    best[group] = Exemplar(group, kept["question"], answer, score, near, its_vector)
+                    best[group] = Exemplar(group, kept["question"], answer, score, 1.0 - distance)
         ranked = sorted(best.values(), key=lambda exemplar: (-exemplar.similarity, exemplar.id))
         return ranked, is_all
 

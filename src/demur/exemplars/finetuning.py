@@ -47,8 +47,6 @@ class Exported:
     margin: float | None
     """The mean difference of best and second-best score, at least 0, over the written questions
     with two or more scored answers; None if there are none."""
-    characters: int
-    """The number of characters of all answers written."""
     longest: int
     """The number of characters of the longest answer written. A trainer cuts texts over its limit
     of tokens."""
@@ -255,7 +253,6 @@ def _exported(
         mean=fmean(scores),
         highest=max(scores),
         margin=fmean(margins) if margins else None,
-        characters=sum(one.characters for one in written),
         longest=max(one.characters for one in written),
     )
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, Literal
 
-import numpy as np
 from langchain_core.example_selectors import BaseExampleSelector
 
 from demur.errors import DemurError
-from demur.exemplars.entries import is_score
-from demur.exemplars.selection import Exemplar, check_limits, choose
+from demur.exemplars.exemplar import Exemplar, check_limits
 from demur.exemplars.store import ExampleStore
 
 _QUESTION_KEYS = ("question", "input", "query")
@@ -25,8 +21,8 @@ class FEWLExampleSelector(BaseExampleSelector):
     """Select few-shot examples from a store: near questions with their best answers.
 
     The paper shows the best-scored answers of the five questions nearest to the new one (v1,
-    section 5.1). An example is `{"question": ..., "answer": ...}`, and the most relevant example
-    comes first. The question itself is never an example. The selector works with
+    section 5.1). An example is `{"question": ..., "answer": ...}`, and the nearest question comes
+    first. The question itself is never an example. The selector works with
     `FewShotChatMessagePromptTemplate`, `FewShotPromptTemplate`, and anything else that takes a
     `BaseExampleSelector`.
 
@@ -39,13 +35,6 @@ class FEWLExampleSelector(BaseExampleSelector):
         k: How many examples to select. There are fewer if the store has no more that fit.
         min_score: The least score of an example's answer, on the scorer's own scale. None: no
             floor.
-        score_weight: The share of the score in an example's relevance, in [0, 1], beside its
-            nearness. The score counts by its rank among the `fetch_k` nearest questions.
-        diversity: How much the relevance of an example is reduced by its similarity to an example
-            that is already selected, in [0, 1] (maximal marginal relevance over the `fetch_k`
-            nearest questions). 0: only nearness and score count.
-        fetch_k: How many of the nearest questions are considered if `score_weight` or `diversity`
-            is used. At least `k`.
         max_similarity: Only questions whose vectors have a cosine below it count, so that
             paraphrases of the question do not reveal its answer. None: no ceiling.
         escape_braces: Whether to double the braces in questions and answers.
@@ -68,9 +57,6 @@ class FEWLExampleSelector(BaseExampleSelector):
     _: KW_ONLY
     k: int = 5
     min_score: float | None = None
-    score_weight: float = 0.0
-    diversity: float = 0.0
-    fetch_k: int = 20
     max_similarity: float | None = None
     escape_braces: bool = False
     on_empty: Literal["raise", "none"] = "raise"
@@ -80,19 +66,11 @@ class FEWLExampleSelector(BaseExampleSelector):
         if not isinstance(self.store, ExampleStore):
             raise TypeError(f"expected an ExampleStore, got {type(self.store).__name__}")
         check_limits(self.k, self.max_similarity, self.min_score)
-        for name in ("score_weight", "diversity"):
-            share = getattr(self, name)
-            if not is_score(share) or not 0 <= share <= 1:
-                raise ValueError(f"{name} is a share, from 0 to 1, got {share!r}")
-        if self._weighs and not (isinstance(self.fetch_k, Integral) and self.fetch_k >= self.k):
-            raise ValueError(
-                f"fetch_k must be an integer, at least k={self.k}, got {self.fetch_k!r}"
-            )
         if self.on_empty not in ("raise", "none"):
             raise ValueError(f"on_empty is 'raise' or 'none', got {self.on_empty!r}")
 
     def select_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Return the examples for a prompt's input, with the most relevant first.
+        """Return the examples for a prompt's input, with the nearest question first.
 
         Raises:
             ValueError: The input has no question.
@@ -101,35 +79,15 @@ class FEWLExampleSelector(BaseExampleSelector):
         """
         question = self._question(input_variables)
         exemplars = self.store.nearest(
-            question,
-            self.fetch_k if self._weighs else self.k,
-            max_similarity=self.max_similarity,
-            min_score=self.min_score,
-            vectors=bool(self.diversity),
+            question, self.k, max_similarity=self.max_similarity, min_score=self.min_score
         )
-        vectors = None
-        if self.diversity and len(exemplars) > 1:
-            vectors = np.array([exemplar.vector for exemplar in exemplars], np.float32)
-        chosen = choose(exemplars, self.k, self.score_weight, self.diversity, vectors)
-        if not chosen and self.on_empty == "raise":
+        if not exemplars and self.on_empty == "raise":
             raise DemurError(self._nothing(question))
-        return [self._example(exemplar) for exemplar in chosen]
-
-    async def aselect_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Do the same as `select_examples`, in a thread."""
-        return await asyncio.to_thread(self.select_examples, input_variables)
+        return [self._example(exemplar) for exemplar in exemplars]
 
     def add_example(self, example: Mapping[str, Any]) -> None:
         """Add `{"question": ..., "answer": ...}` to the store, with a "score" or to be scored."""
         self.store.add(*_offer(example))
-
-    async def aadd_example(self, example: Mapping[str, Any]) -> None:
-        """Do the same as `add_example`, asynchronously."""
-        await self.store.aadd(*_offer(example))
-
-    @property
-    def _weighs(self) -> bool:
-        return bool(self.score_weight or self.diversity)
 
     def _question(self, variables: Mapping[str, Any]) -> str:
         keys = _QUESTION_KEYS if self.question_key is None else (self.question_key,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,19 +13,14 @@ from langchain_core.embeddings import Embeddings
 
 from demur._system import read_lines, write_lines
 from demur.errors import DemurError
-from demur.evaluators import FEWL, Fitted, Learned, afit, fit
+from demur.evaluators import FEWL, Fitted, Learned, fit
 from demur.exemplars.candidates import Candidates, Kept
-from demur.exemplars.entries import (
-    KIND,
-    Entry,
-    as_line,
-    from_line,
-    is_text,
-)
+from demur.exemplars.entries import KIND, Entry, as_line, from_line, is_text
+from demur.exemplars.exemplar import Exemplar, check_limits
 from demur.exemplars.offers import Offer, Offered, read_offer, read_offers
 from demur.exemplars.scorer import Scored, Scorer
-from demur.exemplars.selection import Exemplar, check_limits
-from demur.runtime import Costs, adrive, drive
+from demur.runtime import drive
+from demur.schema import Usage
 from demur.storage import AT_ONCE, Questions, question_id
 
 _AT_ONCE = 16
@@ -130,20 +124,10 @@ class ExampleStore:
                 could not be scored (the others are kept); or Chroma failed.
         """
         offer = read_offer((question, answers, scores), source, "add")
-        return self._kept(offer, self._add(offer))
-
-    async def aadd(
-        self,
-        question: str,
-        answers: Sequence[str],
-        scores: Sequence[float] | None = None,
-        *,
-        source: str | None = None,
-    ) -> Entry:
-        """Do the same as `add`, asynchronously."""
-        offer = read_offer((question, answers, scores), source, "aadd")
-        scored = await self._aadd(offer)
-        return await asyncio.to_thread(self._kept, offer, scored)
+        scored = self._add(offer)
+        if scored.failed:
+            raise DemurError(f"of the answers to {question!r} {'; '.join(scored.failed)}")
+        return self._candidates.offered(offer)
 
     def add_many(
         self,
@@ -177,25 +161,18 @@ class ExampleStore:
                 there is no scorer; or Chroma failed.
         """
         given, open_ = read_offers(offers, source)
-        begun = self._begin(given, open_, at_once)
-        find = {offer.question: offer for offer in open_}.__getitem__
-        learn, beside = partial(self._learn, find), partial(_both, begun)
-        return beside(fit(learn, map(_question, open_), at_once, _told(progress, beside)))
+        done = self._keep_given(given, open_, at_once)
+        by_question = {offer.question: offer for offer in open_}
 
-    async def aadd_many(
-        self,
-        offers: Iterable[Offered],
-        *,
-        source: str | None = None,
-        at_once: int = _AT_ONCE,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        """Do the same as `add_many`, asynchronously."""
-        given, open_ = read_offers(offers, source)
-        begun = await asyncio.to_thread(self._begin, given, open_, at_once)
-        find = {offer.question: offer for offer in open_}.__getitem__
-        learn, beside = partial(self._alearn, find), partial(_both, begun)
-        return beside(await afit(learn, map(_question, open_), at_once, _told(progress, beside)))
+        def with_given(now: Fitted) -> Fitted:
+            return replace(now, questions=done + now.questions, done=done + now.done)
+
+        def report(now: Fitted) -> None:
+            if progress is not None:
+                progress(with_given(now))
+
+        learn = partial(self._learn, by_question.__getitem__)
+        return with_given(fit(learn, by_question, at_once, report))
 
     def rescore(self, *, at_once: int = _AT_ONCE, progress: Progress | None = None) -> Fitted:
         """Score other scorers' answers again by this store's scorer, whose scores then count.
@@ -217,27 +194,16 @@ class ExampleStore:
         """
         return fit(partial(self._learn, self._stale), self._take_over(at_once), at_once, progress)
 
-    async def arescore(
-        self, *, at_once: int = _AT_ONCE, progress: Progress | None = None
-    ) -> Fitted:
-        """Do the same as `rescore`, asynchronously."""
-        questions = await asyncio.to_thread(self._take_over, at_once)
-        return await afit(partial(self._alearn, self._stale), questions, at_once, progress)
-
     def _add(self, offer: Offer) -> Scored:
-        scored, _ = drive(self._scorer.score(self._new(offer)), {}, None)
+        """Score and keep the part of an offer that changes what is kept."""
+        self._candidates.claim()
+        (new,) = self._candidates.beside_known([offer])
+        scored, _ = drive(self._scorer.score(new), {}, None)
         self._candidates.keep((offer.question, candidate) for candidate in scored.candidates)
         return scored
 
-    async def _aadd(self, offer: Offer) -> Scored:
-        new = await asyncio.to_thread(self._new, offer)
-        scored, _ = await adrive(self._scorer.score(new), {}, None)
-        kept = [(offer.question, candidate) for candidate in scored.candidates]
-        await asyncio.to_thread(self._candidates.keep, kept)
-        return scored
-
-    def _begin(self, given: Sequence[Offer], open_: Sequence[Offer], at_once: int) -> Fitted:
-        """Keep the answers with scores, and return the progress that this makes."""
+    def _keep_given(self, given: Sequence[Offer], open_: Sequence[Offer], at_once: int) -> int:
+        """Keep the answers with scores, and return how many questions need nothing else."""
         _refuse_too_few(at_once)
         self._candidates.claim()
         for offer in open_:
@@ -247,38 +213,16 @@ class ExampleStore:
             self._candidates.keep(
                 (one.question, kept) for one in some for kept in self._scorer.given(one)
             )
-        done = len({*map(_question_id, given)} - {*map(_question_id, open_)})
-        return Fitted(done, done)
+        known, waiting = ({question_id(one.question) for one in some} for some in (given, open_))
+        return len(known - waiting)
 
     def _learn(self, find: Callable[[str], Offer], question: str) -> Learned:
         """Score one of many questions; a failure is returned and does not stop the others."""
         try:
-            return _learned(question, self._add(find(question)))
+            scored = self._add(find(question))
         except DemurError as error:
-            return question, str(error), Costs()
-
-    async def _alearn(self, find: Callable[[str], Offer], question: str) -> Learned:
-        try:
-            return _learned(question, await self._aadd(await asyncio.to_thread(find, question)))
-        except DemurError as error:
-            return question, str(error), Costs()
-
-    def _new(self, offer: Offer) -> Offer:
-        """Return the part of an offer that changes what is kept."""
-        self._candidates.claim()
-        (new,) = self._candidates.beside_known([offer])
-        self._scorer.check(new)
-        return new
-
-    def _kept(self, offer: Offer, scored: Scored) -> Entry:
-        """Return the offered answers as they are kept.
-
-        Raises:
-            DemurError: An answer could not be scored.
-        """
-        if scored.failed:
-            raise DemurError(f"of the answers to {offer.question!r} {'; '.join(scored.failed)}")
-        return self._candidates.offered(offer)
+            return question, str(error), Usage()
+        return question, "; ".join(scored.failed) or None, scored.usage
 
     def _take_over(self, at_once: int) -> list[str]:
         """Make this scorer's scores count, and return the questions that lack some of them.
@@ -329,7 +273,6 @@ class ExampleStore:
         *,
         max_similarity: float | None = None,
         min_score: float | None = None,
-        vectors: bool = False,
     ) -> list[Exemplar]:
         """Return the most similar questions, each with its best answer.
 
@@ -339,7 +282,6 @@ class ExampleStore:
             k: How many questions to find, at least 1. There may be fewer.
             max_similarity: A ceiling: only questions whose vectors have a cosine below it count.
             min_score: A floor: only questions whose best answer has at least this score count.
-            vectors: Whether each exemplar has its `vector`.
 
         Returns:
             The nearest question first. Chroma's index is approximate and occasionally misses a
@@ -353,7 +295,7 @@ class ExampleStore:
         if not is_text(question):
             raise ValueError(f"expected a question, got {question!r}")
         check_limits(k, max_similarity, min_score)
-        return self._candidates.nearest(question, k, max_similarity, min_score, vectors)
+        return self._candidates.nearest(question, k, max_similarity, min_score)
 
     def remove(self, question: str, answer: str | None = None) -> int:
         """Remove an answer of a question, or all its answers, and return how many records that was.
@@ -400,27 +342,6 @@ class ExampleStore:
         return len(read)
 
 
-def _question(offer: Offer) -> str:
-    return offer.question
-
-
-def _question_id(offer: Offer) -> str:
-    return question_id(offer.question)
-
-
 def _refuse_too_few(at_once: int) -> None:
     if at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
-
-
-def _learned(question: str, scored: Scored) -> Learned:
-    return question, "; ".join(scored.failed) or None, Costs({"scoring": scored.usage})
-
-
-def _both(begun: Fitted, now: Fitted) -> Fitted:
-    return replace(now, questions=begun.questions + now.questions, done=begun.done + now.done)
-
-
-def _told(progress: Progress | None, beside: Callable[[Fitted], Fitted]) -> Progress | None:
-    """Return a progress function that includes the questions that were done before."""
-    return None if progress is None else lambda now: progress(beside(now))

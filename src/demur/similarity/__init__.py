@@ -7,18 +7,19 @@ when a scorer that needs it is first used, and a missing package raises an error
 the extra.
 """
 
-from demur.similarity.encoders import weights_fingerprint as weights_fingerprint
+from demur.similarity.encoders import weights_fingerprint
 from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
-from demur.similarity.resolving import COSINE as COSINE
-from demur.similarity.resolving import SimilarityLike, resolve_similarity
+from demur.similarity.resolving import COSINE, SimilarityLike, resolve_similarity
 from demur.similarity.scorers import Pair
 
-__all__ = [  # other names serve other rooms, and are not public
+__all__ = [
+    "COSINE",
     "NLI",
     "Pair",
     "Similarity",
     "SimilarityLike",
     "load_nli",
     "resolve_similarity",
+    "weights_fingerprint",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from demur._system import lock
 from demur.schema import ClaimLabel
@@ -24,11 +24,13 @@ class NLI:
         ValueError: The model has other classes; the message lists them.
     """
 
-    def __init__(self, encoder: Any, batch_size: int = 32) -> None:
+    batch_size: ClassVar[int] = 32
+    """The number of pairs that the encoder gets at once."""
+
+    def __init__(self, encoder: Any) -> None:
         """Wrap a `sentence_transformers.CrossEncoder`, which is not changed."""
         self.encoder = encoder
         self.labels = _class_labels(encoder)
-        self.batch_size = batch_size
         self._lock = lock()
 
     @cached_property

@@ -27,8 +27,6 @@ from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
 from demur.similarity.scorers import Cosine, CrossEncoder, Entailment, Pair, load_bleu, load_rouge
 
-__all__ = ["COSINE", "Pair", "Similarity", "resolve_similarity"]
-
 COSINE = "cosine"
 """The name of every similarity that is the cosine of embeddings, whatever the model."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -93,12 +94,11 @@ class Cosine:
         return scaled
 
 
+@dataclass(frozen=True, eq=False)
 class CrossEncoder:
     """Score by the single output of a `sentence_transformers.CrossEncoder`, mapped to [0, 1]."""
 
-    def __init__(self, encoder: Any, batch_size: int = 32) -> None:
-        """Wrap an encoder, which is not changed."""
-        self.encoder, self.batch_size = encoder, batch_size
+    encoder: Any
 
     def __call__(self, pairs: list[Pair]) -> ArrayLike:
         """Return the scores by the encoder's own activation, or by the sigmoid if it has none."""
@@ -107,19 +107,17 @@ class CrossEncoder:
         own = self.encoder.activation_fn
         scores: ArrayLike = self.encoder.predict(
             pairs,
-            batch_size=self.batch_size,
             activation_fn=torch.nn.Sigmoid() if isinstance(own, torch.nn.Identity) else own,
             show_progress_bar=False,
         )
         return scores
 
 
+@dataclass(frozen=True, eq=False)
 class Entailment:
     """Score by the probability that the premise entails the hypothesis, by an NLI model."""
 
-    def __init__(self, nli: NLI) -> None:
-        """Wrap an NLI model."""
-        self.nli = nli
+    nli: NLI
 
     def __call__(self, pairs: list[Pair]) -> list[float]:
         """Return the probability for each pair."""

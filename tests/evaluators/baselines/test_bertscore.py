@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from demur import DemurError
-from demur.evaluators.baselines.bertscore import load_bertscore
+from demur.evaluators.baselines import bertscore
+from demur.evaluators.baselines.bertscore import BERTScore, load_bertscore
 from support.tiny import WITH_TORCH, tiny_bi_encoder
 
 TEXTS = ["oslo is in norway .", "it is old", "oslo lies in norway . it was founded long ago ."]
@@ -36,8 +37,8 @@ def vectors(folder: str, text: str, layer: int) -> np.ndarray:
 
 
 def test_it_is_the_papers_f1_in_whatever_company(folder: str) -> None:
-    found = load_bertscore(folder, 1).scores(PAIRS)
-    alone = {text: vectors(folder, text, 1) for text in TEXTS}
+    found = load_bertscore(folder).scores(PAIRS)
+    alone = {text: vectors(folder, text, 2) for text in TEXTS}
     for score, (first, second) in zip(found, PAIRS, strict=True):
         cosines = alone[first] @ alone[second].T
         recall, precision = cosines.max(axis=0).mean(), cosines.max(axis=1).mean()
@@ -51,12 +52,15 @@ def test_without_words_nothing_is_alike_and_a_long_text_is_cut(folder: str) -> N
     assert 0 < cut <= 1
 
 
-def test_the_last_layer_is_compared_unless_another_is_named(folder: str) -> None:
-    last, second, first = (load_bertscore(folder, layer) for layer in (None, 2, 1))
-    assert last.scores(PAIRS).tolist() == second.scores(PAIRS).tolist()
-    assert last.scores(PAIRS).tolist() != first.scores(PAIRS).tolist()
-    assert last.fingerprint == second.fingerprint != first.fingerprint
-    assert load_bertscore(folder, 2) is second
+def test_the_last_layer_is_compared_unless_the_paper_chose_another(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = BERTScore(folder)
+    assert load_bertscore(folder).fingerprint.endswith("@2")
+    monkeypatch.setitem(bertscore._LAYERS, folder, 1)
+    first = BERTScore(folder)
+    assert (last.layer, first.layer) == (2, 1)
+    assert last(PAIRS) != first(PAIRS)
 
 
 def test_it_can_be_pickled(folder: str) -> None:
@@ -64,8 +68,6 @@ def test_it_can_be_pickled(folder: str) -> None:
     assert pickle.loads(pickle.dumps(score)).scores(PAIRS).tolist() == score.scores(PAIRS).tolist()
 
 
-def test_no_model_and_no_layer_are_told(folder: str, tmp_path: Path) -> None:
+def test_a_missing_model_is_told(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"cannot be loaded.*Give a folder"):
         load_bertscore(str(tmp_path))
-    with pytest.raises(ValueError, match=r"layer: expected 0 to 2 for .*, got 3"):
-        load_bertscore(folder, 3)

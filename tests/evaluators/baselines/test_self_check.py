@@ -19,7 +19,7 @@ from demur import Failure, Sample
 from demur._text import sentences
 from demur.evaluators import SelfCheck
 from demur.evaluators.baselines.bertscore import load_bertscore
-from demur.evaluators.baselines.consistency import NGrams
+from demur.evaluators.baselines.consistency import Unigrams
 from demur.local import SmallJudge
 from demur.schema import ClaimLabel
 from demur.similarity import Pair, load_nli
@@ -68,8 +68,8 @@ def test_bertscore_does_the_same_with_an_encoder(tmp_path: Path) -> None:
     lower = SAMPLE.model_copy(
         update={"answer": ANSWER.lower(), "metadata": {"samples": [s.lower() for s in SAMPLES]}}
     )
-    found = SelfCheck(method="bertscore", encoder=folder, layer=1).invoke(lower)
-    score = load_bertscore(folder, 1)
+    found = SelfCheck(method="bertscore", encoder=folder).invoke(lower)
+    score = load_bertscore(folder)
     for one in found.details["sentences"]:
         expected = [
             1 - max(score.scores([(one["text"], s[start:end]) for start, end in sentences(s)]))
@@ -191,9 +191,9 @@ def test_an_argument_in_the_answer_is_no_reply() -> None:
 
 
 def test_ngram_is_the_mean_over_words_of_a_model_of_samples_and_answer() -> None:
-    found = SelfCheck(method="ngram", n=2).invoke(SAMPLE)
+    found = SelfCheck(method="ngram").invoke(SAMPLE)
     spoken = [s[start:end] for s in SAMPLES for start, end in sentences(s)]
-    model = NGrams([*spoken, *SENTENCES], 2)
+    model = Unigrams([*spoken, *SENTENCES])
     surprises = [model.surprises(text) for text in SENTENCES]
     assert inconsistencies(found) == pytest.approx([np.mean(one) for one in surprises])
     assert [one["worst"] for one in found.details["sentences"]] == pytest.approx(

@@ -125,14 +125,12 @@ def agrees(messages: Sequence[BaseMessage]) -> str:
 def test_the_score_is_the_one_worked_out_by_hand(
     weighting: str, divergence: str, normalization: str, temperature: float, penalty: bool
 ) -> None:
-    by_agreement = weighting == "agreement"
     found = fewl(
         model(agreement=agrees),
         similarity=table,
         neighbors=store(*NEIGHBORS),
         k_neighbors=2,
-        weighting="expertise" if by_agreement else weighting,
-        expertise="agreement" if by_agreement else "similarity",
+        weighting=weighting,
         divergence=divergence,
         normalization=normalization,
         temperature=temperature,
@@ -189,12 +187,12 @@ FEW = PAIRS.replace("No cat.", "A CAT")
 
 
 @pytest.mark.parametrize(
-    ("expertise", "normalization"), [("similarity", "paper"), ("agreement", "mean_one")]
+    ("weighting", "normalization"), [("expertise", "paper"), ("agreement", "mean_one")]
 )
 def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
-    expertise: str, normalization: str
+    weighting: str, normalization: str
 ) -> None:
-    options = {"similarity": table, "expertise": expertise, "normalization": normalization}
+    options = {"similarity": table, "weighting": weighting, "normalization": normalization}
     given = fewl(model(pairs=FEW, agreement=agrees), **options)
     found = given.invoke(SAMPLE)
     assert found.score == pytest.approx(by_hand("uniform", "tv", normalization, 1, False))
@@ -209,24 +207,18 @@ def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
     assert "min_pairs=3" in warning
 
 
-@pytest.mark.parametrize(
-    ("replies", "options", "why"),
-    [
-        ({"pairs": FEW}, {}, "2 usable pairs.*min_pairs=3.*give another generator"),
-        ({"pairs": FEW, "agreement": agrees}, {"expertise": "agreement"}, "2 usable pairs"),
-        ({"agreement": "Well..."}, {"expertise": "agreement"}, "cannot be read.*'similarity'"),
-        ({"agreement": ValueError("gone")}, {"expertise": "agreement"}, "failed.*try again"),
-    ],
-    ids=["few", "few to agree with", "unreadable", "failed"],
-)
-def test_the_best_is_undetermined_where_expertise_cannot_be_told(
-    replies: dict[str, Any], options: dict[str, Any], why: str
-) -> None:
-    given = fewl(model(**replies), weighting="best", threshold=0, **options)
-    found = given.invoke(SAMPLE)
+@pytest.mark.parametrize("reply", ["Well...", ValueError("gone")], ids=["unreadable", "failed"])
+def test_where_agreement_cannot_be_told_all_count_alike(reply: Any) -> None:
+    found = fewl(model(agreement=reply), similarity=table, weighting="agreement").invoke(SAMPLE)
+    assert found.score == pytest.approx(by_hand("uniform", "tv", "mean_one", 1, False))
+    assert "agree with is unknown" in str(found.details["warnings"])
+
+
+def test_the_best_is_undetermined_where_expertise_cannot_be_told() -> None:
+    found = fewl(model(pairs=FEW), weighting="best", threshold=0).invoke(SAMPLE)
     assert found.undetermined
     assert (found.score, found.label, found.passed) == (None, None, None)
-    assert re.search(why, found.error or "")
+    assert re.search("2 usable pairs.*min_pairs=3.*give another generator", found.error or "")
     assert "weighting='expertise'" in (found.error or "")
 
 
@@ -314,7 +306,7 @@ def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str)
         ({"reference_models": 7}, TypeError, "model name or a LangChain chat model, got int"),
         ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
         ({"neighbors": "store"}, ValueError, "NeighborStore"),
-        ({"weighting": "expert"}, ValueError, "'expertise', 'uniform', 'best', 'ideal' or 'first'"),
+        ({"weighting": "expert"}, ValueError, "'expertise', 'agreement', 'uniform', 'best', 'i"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -370,6 +362,9 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
     assert (
         fewl(threshold=0.5, call_policy=CallPolicy(attempts=1)).fingerprints == first.fingerprints
     )
+    # Thresholds that were saved when this was two options stay valid.
+    agreement = fewl(weighting="agreement").fingerprints["formula"]
+    assert agreement == first.fingerprints["formula"].replace("=similarity", "=agreement")
     for changed, what in [
         ({"reference_models": [model(), model()]}, "reference_models"),
         ({"n_answers": 3}, "reference_models"),

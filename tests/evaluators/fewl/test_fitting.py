@@ -32,19 +32,10 @@ def says(messages: Sequence[BaseMessage]) -> str:
     return f"1. {isolated('question', messages)} First.\n2. Second."
 
 
-async def run(mode: str, given: FEWL, *args: Any, **options: Any) -> Fitted:
-    return given.fit(*args, **options) if mode == "sync" else await given.afit(*args, **options)
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-async def test_all_are_learned_and_then_known(mode: str) -> None:
+def test_all_are_learned_and_then_known() -> None:
     asked, kept = model(reference=says), store()
     given = fewl(asked, neighbors=kept)
-    found = await run(mode, given, [*QUESTIONS, QUESTIONS[0], f" {QUESTIONS[1]} "])
+    found = given.fit([*QUESTIONS, QUESTIONS[0], f" {QUESTIONS[1]} "])
     assert (found.questions, found.done, found.failed) == (12, 12, ())
     assert found.usage.calls == 12
     assert sorted(kept.questions()) == sorted(QUESTIONS)
@@ -53,7 +44,7 @@ async def test_all_are_learned_and_then_known(mode: str) -> None:
         assert known is not None
         assert known.answers == (f"{question} First.", "Second.")
         assert known.pairs is None
-    again = await run(mode, given, QUESTIONS)
+    again = given.fit(QUESTIONS)
     assert (again.done, again.usage.calls) == (12, 0)
     assert asked.stages == ["reference"] * 12
 
@@ -91,31 +82,31 @@ def test_what_failed_is_told_and_tried_again() -> None:
     assert (again.done, again.failed, again.usage.calls) == (12, (), 2)
 
 
-async def test_progress_is_told_from_none_to_all(mode: str) -> None:
+def test_progress_is_told_from_none_to_all() -> None:
     told: list[Fitted] = []
-    await run(mode, fewl(), QUESTIONS, at_once=3, progress=told.append)
+    fewl().fit(QUESTIONS, at_once=3, progress=told.append)
     assert [one.done for one in told] == list(range(13))
     assert [one.usage.calls for one in told] == list(range(13))
     assert {one.questions for one in told} == {12}
 
 
-async def test_an_interrupt_keeps_what_was_learned(mode: str) -> None:
+def test_an_interrupt_keeps_what_was_learned() -> None:
     def interrupt(now: Fitted) -> None:
         if now.done == 4:
-            raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
+            raise KeyboardInterrupt
 
     asked, kept = model(reference=says), store()
     given = fewl(asked, neighbors=kept)
-    with pytest.raises((KeyboardInterrupt, RuntimeError)):
-        await run(mode, given, QUESTIONS, at_once=2, progress=interrupt)
-    found = await run(mode, given, QUESTIONS)
+    with pytest.raises(KeyboardInterrupt):
+        given.fit(QUESTIONS, at_once=2, progress=interrupt)
+    found = given.fit(QUESTIONS)
     assert found.done == 12
     # Only replies that were under way, at most two at a time, are paid for again.
     assert 12 <= len(asked.stages) <= 12 + 2
     assert sorted(kept.questions()) == sorted(QUESTIONS)
 
 
-async def test_no_more_are_asked_at_a_time_than_allowed(mode: str) -> None:
+def test_no_more_are_asked_at_a_time_than_allowed() -> None:
     together, now, most, lock = threading.Barrier(3), 0, 0, threading.Lock()
 
     def counted(messages: Sequence[BaseMessage]) -> str:
@@ -128,7 +119,7 @@ async def test_no_more_are_asked_at_a_time_than_allowed(mode: str) -> None:
             now -= 1
         return says(messages)
 
-    found = await run(mode, fewl(model(reference=counted)), QUESTIONS, at_once=3)
+    found = fewl(model(reference=counted)).fit(QUESTIONS, at_once=3)
     assert (found.done, most) == (12, 3)
 
 

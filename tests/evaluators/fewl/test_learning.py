@@ -72,13 +72,13 @@ def test_pairs_are_not_asked_for_where_they_decide_nothing(weighting: str) -> No
 
 def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
     asked = model(agreement="1. yes")
-    given = fewl(asked, expertise="agreement")
+    given = fewl(asked, weighting="agreement")
     for sample, calls in ((SAMPLE, 2 + 2), (OTHER, 0)):  # An unreadable reply is asked for once.
         found = given.invoke(sample)  # The reply lacks most lines.
         assert found.usage.calls == calls
         assert "agree with is unknown" in str(found.details["warnings"])
     full = model(agreement="\n".join(f"{at}. yes" for at in range(1, 7)))
-    given = fewl(full, expertise="agreement")
+    given = fewl(full, weighting="agreement")
     assert given.invoke(SAMPLE).usage.calls == 2 + 2
     assert given.invoke(OTHER).usage.calls == 0
 
@@ -86,7 +86,7 @@ def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
 def test_each_of_several_references_is_asked_with_what_it_agrees() -> None:
     lines = "\n".join(f"{at}. yes" for at in range(1, 7))
     models = [model(reference=text, agreement=lines) for text in (HIGH, LOW)]
-    fewl(models, expertise="agreement").invoke(SAMPLE)
+    fewl(models, weighting="agreement").invoke(SAMPLE)
     assert [one.stages.count("agreement") for one in models] == [1, 1]
     shown = [str(one.requests[-1][-1].content) for one in models]
     assert HIGH in shown[0]

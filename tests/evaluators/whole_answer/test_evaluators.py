@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
 from demur import Category, Failure, Sample
 from demur.evaluators import (
     AnswerRelevance,
     SelfContradiction,
 )
-from support.fakes import ScriptedModel, isolated
+from support.fakes import isolated
+from support.replies import replying, weighing
 
 QUESTION = "When does the hall open?"
 ANSWER = "The hall opens at nine on all days. On Mondays it stays shut."
 SAMPLE = Sample(question=QUESTION, answer=ANSWER)
 BOTH = [(AnswerRelevance, "yes", "no"), (SelfContradiction, "consistent", "contradictory")]
 """The evaluators with their good word and their bad word."""
-
-
-def replying(*replies: str | AIMessage | Exception) -> ScriptedModel:
-    """Return a model that gives these replies one after another."""
-    left = iter(replies)
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-        reply = next(left)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    return ScriptedModel(script=script)
-
-
-def weighing(text: str, **shares: float) -> AIMessage:
-    """Return a reply whose first token has these probabilities."""
-    top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
-    return AIMessage(
-        text, response_metadata={"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    )
 
 
 # --- Both -----------------------------------------------------------------------------------------

@@ -5,16 +5,12 @@ These methods need neither references nor a search.
 
 from demur.evaluators.baselines.all_false import AllFalse
 from demur.evaluators.baselines.lm_vs_lm import LMvsLM
-from demur.evaluators.baselines.prompts import LMvsLMPrompts, SelfCheckPrompts, ZeroShotPrompts
 from demur.evaluators.baselines.self_check import SelfCheck
 from demur.evaluators.baselines.zero_shot import ZeroShot
 
 __all__ = [
     "AllFalse",
     "LMvsLM",
-    "LMvsLMPrompts",
     "SelfCheck",
-    "SelfCheckPrompts",
     "ZeroShot",
-    "ZeroShotPrompts",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import evaluation, refuse_empty
+from demur.evaluators.verdicts import evaluation, refuse_empty
 from demur.runtime import CallPolicy, Steps, ask_all, fields_of
 from demur.schema import Evaluation, Sample
 

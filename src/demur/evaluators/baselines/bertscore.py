@@ -15,7 +15,8 @@ from demur.errors import DemurError, MissingExtraError
 from demur.similarity import Pair, Similarity, weights_fingerprint
 
 _LAYERS = {"roberta-large": 17, "roberta-base": 10, "bert-base-uncased": 9}
-"""For each model, the layer of the vectors. The paper chose it by its correlation with people."""
+"""The layer of the vectors, which the paper chose by its correlation with people. For other models,
+it is the last layer."""
 _AT_ONCE = 64
 """The number of texts that go through the encoder together."""
 
@@ -27,18 +28,15 @@ class BERTScore:
     neither weighted by rarity nor rescaled.
     """
 
-    def __init__(self, name: str, layer: int | None) -> None:
-        """Load the encoder; `load_bertscore` describes the arguments."""
-        self._given = name, layer
+    def __init__(self, name: str) -> None:
+        """Load the encoder with this name or from this folder."""
+        self._name = name
         self.encoder, self.tokenizer = _encoder(name)
-        layers = self.encoder.config.num_hidden_layers
-        self.layer = _LAYERS.get(name, layers) if layer is None else layer
-        if not 0 <= self.layer <= layers:
-            raise ValueError(f"layer: expected 0 to {layers} for {name!r}, got {layer}")
+        self.layer = _LAYERS.get(name, self.encoder.config.num_hidden_layers)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the weights."""
-        return BERTScore, self._given
+        return BERTScore, (self._name,)
 
     def __call__(self, pairs: list[Pair]) -> list[float]:
         """Return the F1 of each pair, which is the same in both directions."""
@@ -95,20 +93,17 @@ def _encoder(name: str) -> tuple[Any, Any]:
 
 
 @cache
-def load_bertscore(name: str, layer: int | None = None) -> Similarity:
+def load_bertscore(name: str) -> Similarity:
     """Load BERTScore with an encoder, given by its Hugging Face name or a folder; once per process.
 
     Args:
         name: The encoder's name or folder, such as "roberta-large", which the paper recommends for
             English.
-        layer: The hidden state that is compared; 0 is the embeddings. None: the paper's choice for
-            the model, or else the last layer.
 
     Raises:
         MissingExtraError: transformers is not installed.
         DemurError: The encoder is not available.
-        ValueError: The encoder has no such layer.
     """
-    score = BERTScore(name, layer)
+    score = BERTScore(name)
     identity = f"bertscore:{weights_fingerprint(score.encoder)}@{score.layer}"
     return Similarity(score, "bertscore", identity, batch_size=2048, symmetric=True)

@@ -12,7 +12,13 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import JsonValue
 
 from demur._text import sentences
-from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike, unsupported
+from demur.evaluators.baselines.consistency import (
+    Unigrams,
+    contradiction,
+    mean,
+    unlike,
+    unsupported,
+)
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.local import SmallJudge
 from demur.runtime import ChatCall, LocalCall, Steps, ask, ask_all, bounded
@@ -28,12 +34,12 @@ class Inconsistency:
     """Hold how far one sentence is from the samples."""
 
     inconsistency: float | None
-    """The inconsistency, in [0, 1]; by n-grams, 0 or more. None if no value can be read."""
+    """The inconsistency, in [0, 1]; by unigrams, 0 or more. None if no value can be read."""
     values: tuple[float | None, ...] = ()
-    """The inconsistency with each sample, or None where it cannot be read. Empty by n-grams, since
+    """The inconsistency with each sample, or None where it cannot be read. Empty by unigrams, since
     one model stands for all samples."""
     worst: float | None = None
-    """By n-grams, the inconsistency of the least expected word."""
+    """By unigrams, the inconsistency of the least expected word."""
 
     def as_details(self) -> dict[str, JsonValue]:
         """Return the fields as JSON values for an evaluation's details."""
@@ -104,10 +110,10 @@ def by_prompt(
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 
-def by_ngrams(n: int, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
+def by_unigrams(texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
     """Measure each sentence, of at least one word, by its words' mean negative log-probability."""
     yield from ask_all(())
-    known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
+    known = Unigrams([*chain.from_iterable(map(_sentences, samples)), *texts])
     surprises = [known.surprises(text) for text in texts]
     return [Inconsistency(fmean(surprise), worst=max(surprise)) for surprise in surprises]
 

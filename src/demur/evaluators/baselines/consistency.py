@@ -44,33 +44,25 @@ def unsupported(probabilities: Mapping[ClaimLabel, float]) -> float:
     return 1 - probabilities[ClaimLabel.ENTAILMENT]
 
 
-class NGrams:
-    """Give each word a probability after the words before it, by counts of n-grams.
+class Unigrams:
+    """Give each word a probability by how often it is in some texts.
 
-    One is added to each count (Laplace), so that no probability is 0. The vocabulary is that of the
-    texts. The `lm` module of nltk does the same, but needs one more package.
+    One is added to each count (Laplace), so that no probability is 0. SelfCheckGPT found unigrams
+    to be the best of the n-grams.
 
     Args:
         texts: The texts to train on: sentences of the samples, and those of the answer.
-        n: The number of words in an n-gram, at least 1.
     """
 
-    def __init__(self, texts: Sequence[str], n: int) -> None:
-        """Count the n-grams; the class describes the arguments."""
-        self.n = n
-        grams = [gram for text in texts for gram in _grams(text, n)]
-        self._grams = Counter(grams)
-        self._contexts = Counter(gram[:-1] for gram in grams)
-        self._size = len({gram[-1] for gram in grams})
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Count the words; the class describes the argument."""
+        self._counts = Counter(word for text in texts for word in _words(text))
+        self._all = self._counts.total() + len(self._counts)
 
     def surprises(self, sentence: str) -> list[float]:
         """Return the negative log-probability of each word of a sentence that is in the texts."""
-        return [
-            -math.log((self._grams[gram] + 1) / (self._contexts[gram[:-1]] + self._size))
-            for gram in _grams(sentence, self.n)
-        ]
+        return [-math.log((self._counts[word] + 1) / self._all) for word in _words(sentence)]
 
 
-def _grams(text: str, n: int) -> list[tuple[str, ...]]:
-    padded = [""] * (n - 1) + [word for word, _, _ in words(text)]
-    return [tuple(padded[at : at + n]) for at in range(len(padded) - n + 1)]
+def _words(text: str) -> list[str]:
+    return [word for word, _, _ in words(text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, PrivateAttr
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
-from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
+from demur.evaluators.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.local import resolve_model
 from demur.runtime import CallPolicy, ChatCall, Steps, UndeterminedError, ask, bounded, fields_of
 from demur.runtime.prompting import isolate, without_delimiters
@@ -20,8 +20,6 @@ from demur.schema import Evaluation, Sample
 from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64
-
-_PROMPTS = LMvsLMPrompts()
 
 
 class LMvsLM(Evaluator):
@@ -48,7 +46,6 @@ class LMvsLM(Evaluator):
             `resolve_model`).
         examinee: The model that is questioned, given like `model`. None: the same model.
         max_rounds: The most rounds in which the examinee is questioned, at least 1.
-        prompts: Prompts to use in place of demur's.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -62,9 +59,9 @@ class LMvsLM(Evaluator):
     model: Any
     examinee: Any = None
     max_rounds: int = Field(default=4, ge=1)
-    prompts: LMvsLMPrompts = _PROMPTS
 
     _examiner: BaseChatModel = PrivateAttr()
+    _prompts: ClassVar[LMvsLMPrompts] = LMvsLMPrompts()
     _examinee: BaseChatModel = PrivateAttr()
 
     def __init__(
@@ -73,7 +70,6 @@ class LMvsLM(Evaluator):
         *,
         examinee: str | BaseChatModel | None = None,
         max_rounds: int = 4,
-        prompts: LMvsLMPrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -95,7 +91,7 @@ class LMvsLM(Evaluator):
             "model": model_fingerprint(self._examiner),
             "examinee": model_fingerprint(self._examinee),
             "rounds": str(self.max_rounds),
-            "prompts": prompts_fingerprint(self.prompts),
+            "prompts": prompts_fingerprint(self._prompts),
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -138,7 +134,7 @@ class LMvsLM(Evaluator):
         Raises:
             UndeterminedError: A call failed, or a model's reply is empty.
         """
-        prompts, examiner = self.prompts, self._examiner
+        prompts, examiner = self._prompts, self._examiner
         talk = prompts.examine.messages(passage=sample.answer, question=sample.question)
 
         def say(

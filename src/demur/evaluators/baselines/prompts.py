@@ -1,4 +1,4 @@
-"""Define the prompts of the baselines; the argument `prompts` of each evaluator replaces them."""
+"""Define the prompts of the baselines, by the names that they have in fingerprints."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
@@ -16,19 +16,19 @@ from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.comparing import (
     Compare,
-    by_ngrams,
     by_nli,
     by_prompt,
     by_similarity,
+    by_unigrams,
 )
 from demur.evaluators.baselines.prompts import SelfCheckPrompts
-from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.thresholds import (
     AnyThreshold,
     ThresholdOrFile,
     number,
     refuse_foreign,
 )
+from demur.evaluators.verdicts import refuse_empty
 from demur.local import SMALL, SmallJudge, resolve_model
 from demur.runtime import (
     CallPolicy,
@@ -49,8 +49,6 @@ _SAMPLE_TOKENS = 256
 
 Method = Literal["bertscore", "nli", "prompt", "ngram", "embedding"]
 
-_PROMPTS = SelfCheckPrompts()
-
 
 class SelfCheck(Evaluator):
     """Compare each sentence of the answer with other answers that were sampled for its question.
@@ -61,7 +59,7 @@ class SelfCheck(Evaluator):
     model that gave the answer: samples of another model differ for other reasons too.
 
     Each sentence has an inconsistency in [0, 1], which is the mean over the samples. The answer's
-    inconsistency is the mean over its sentences, and `score` is 1 less that. By n-grams, the
+    inconsistency is the mean over its sentences, and `score` is 1 less that. By "ngram", the
     inconsistency of a sentence is the mean negative log-probability of its words, which has no
     upper bound. Then `score` is e to the power of minus the answer's inconsistency, in (0, 1], a
     geometric mean of probabilities. With a `threshold`, `label` is "factual" or "non-factual", and
@@ -69,7 +67,7 @@ class SelfCheck(Evaluator):
 
     `details["sentences"]` has `start`, `end`, `text`, `inconsistency` and `values` for each
     sentence. `values` has one number for each sample, or None if a reply cannot be read, or if the
-    small judge cannot read the sentence. By n-grams it is empty, and `worst` has the value of the
+    small judge cannot read the sentence. By "ngram" it is empty, and `worst` has the value of the
     least expected word. `details["samples"]` has the samples, and `details["unread"]` the number of
     missing values.
 
@@ -85,7 +83,7 @@ class SelfCheck(Evaluator):
             "nli": the probability that the sample contradicts the sentence; by the small judge,
             that the sample does not support it. "prompt": the model is asked whether the sample
             supports the sentence, in a call for each pair. "ngram": the probability of the
-            sentence's words by an n-gram model of all samples and the answer.
+            sentence's words by a unigram model of all samples and the answer.
         n_samples: The number of samples that are asked for if none are given, at least 1.
         temperature: The temperature at which samples are asked for, at least 0. None: the model's
             own, for models that take no temperature.
@@ -93,12 +91,9 @@ class SelfCheck(Evaluator):
             was chosen from scores with the same `fingerprints`, or the file that it was saved in.
             None: nothing is decided.
         encoder: With "bertscore", the name or the folder of a transformers encoder.
-        layer: With "bertscore", the layer of the encoder (see `load_bertscore`).
         nli: With "nli", the name or the folder of a three-way cross-encoder, or an `NLI`; or
             "small", the small judge of `demur-judge`, which needs neither torch nor a download.
-        similarity: With "embedding", any similarity that `resolve_similarity` takes.
-        n: With "ngram", the number of words in an n-gram, at least 1.
-        prompts: Prompts to use in place of demur's.
+        similarity: With "embedding", any similarity that `FEWL` takes.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -116,13 +111,11 @@ class SelfCheck(Evaluator):
     temperature: float | None = Field(default=1.0, ge=0, allow_inf_nan=False)
     threshold: AnyThreshold | None = None
     encoder: str = "roberta-large"
-    layer: int | None = None
     nli: Any = "cross-encoder/nli-deberta-v3-base"
     similarity: Any = "cosine"
-    n: int = Field(default=1, ge=1)
-    prompts: SelfCheckPrompts = _PROMPTS
 
     _chat: BaseChatModel | None = PrivateAttr()
+    _prompts: ClassVar[SelfCheckPrompts] = SelfCheckPrompts()
     _compare: Compare = PrivateAttr()
     _by: Similarity | NLI | SmallJudge | None = PrivateAttr(default=None)
 
@@ -135,11 +128,8 @@ class SelfCheck(Evaluator):
         temperature: float | None = 1.0,
         threshold: ThresholdOrFile | None = None,
         encoder: str = "roberta-large",
-        layer: int | None = None,
         nli: str | NLI = "cross-encoder/nli-deberta-v3-base",
         similarity: SimilarityLike = "cosine",
-        n: int = 1,
-        prompts: SelfCheckPrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -164,23 +154,23 @@ class SelfCheck(Evaluator):
         drawn = f"{self.n_samples} at temperature {self.temperature}"
         return {
             "evaluator": type(self).__qualname__,
-            "method": f"ngram, n={self.n}" if self.method == "ngram" else self.method,
+            "method": "ngram, n=1" if self.method == "ngram" else self.method,
             **({} if self._by is None else {"similarity": self._by.fingerprint}),
             **({} if self._chat is None else {"model": model_fingerprint(self._chat)}),
             "samples": "given" if self._chat is None else drawn,
-            "prompts": prompts_fingerprint(self.prompts),
+            "prompts": prompts_fingerprint(self._prompts),
         }
 
     def _comparison(self) -> Compare:
         if self.method == "ngram":
-            return partial(by_ngrams, self.n)
+            return by_unigrams
         if self.method == "nli":
             nli = self.nli if isinstance(self.nli, NLI) else _load_nli(self.nli)
             self._by = nli
             return partial(by_nli, nli)
         if self.method in ("bertscore", "embedding"):
             self._by = alike = (
-                load_bertscore(self.encoder, self.layer)
+                load_bertscore(self.encoder)
                 if self.method == "bertscore"
                 else resolve_similarity(self.similarity)
             )
@@ -190,7 +180,7 @@ class SelfCheck(Evaluator):
                 "method='prompt' asks a model whether a sample supports a sentence: give one, "
                 "SelfCheck(model, method='prompt')"
             )
-        return partial(by_prompt, self._chat, self.prompts.support)
+        return partial(by_prompt, self._chat, self._prompts.support)
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         refuse_empty(sample)
@@ -245,7 +235,7 @@ class SelfCheck(Evaluator):
         options = bounded(model, _SAMPLE_TOKENS)
         if self.temperature is not None:
             options["temperature"] = self.temperature
-        messages = self.prompts.sample.messages(question=question)
+        messages = self._prompts.sample.messages(question=question)
         calls = [ChatCall(model, messages, "sample", options, at) for at in range(self.n_samples)]
         outcomes = yield from ask_all(calls)
         failed = sum(outcome.error is not None for outcome in outcomes)

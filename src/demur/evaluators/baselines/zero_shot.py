@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
@@ -10,15 +10,13 @@ from pydantic import PrivateAttr
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
-from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
+from demur.evaluators.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.local import resolve_model
 from demur.runtime import CallPolicy, Steps, fields_of, undetermined_with
 from demur.schema import Evaluation, Sample
 from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 
 _REPLY_TOKENS = 32
-
-_PROMPTS = ZeroShotPrompts()
 
 
 class ZeroShot(Evaluator):
@@ -33,7 +31,6 @@ class ZeroShot(Evaluator):
 
     Args:
         model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
-        prompts: Prompts to use in place of demur's.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -45,15 +42,14 @@ class ZeroShot(Evaluator):
     """
 
     model: Any
-    prompts: ZeroShotPrompts = _PROMPTS
 
     _chat: BaseChatModel = PrivateAttr()
+    _prompts: ClassVar[ZeroShotPrompts] = ZeroShotPrompts()
 
     def __init__(
         self,
         model: str | BaseChatModel,
         *,
-        prompts: ZeroShotPrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -71,7 +67,7 @@ class ZeroShot(Evaluator):
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
-            "prompts": prompts_fingerprint(self.prompts),
+            "prompts": prompts_fingerprint(self._prompts),
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -82,7 +78,7 @@ class ZeroShot(Evaluator):
         with undetermined_with(details):
             factual = yield from ask_until_read(
                 self._chat,
-                self.prompts.judge.messages(passage=sample.answer, question=sample.question),
+                self._prompts.judge.messages(passage=sample.answer, question=sample.question),
                 "verdict",
                 lambda reply: parse_verdict(reply, shown),
                 "non-factual or factual",

@@ -58,7 +58,7 @@ _BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "fewl-agreement": (
         "reference answers by what they agree with when asked, laziness penalty",
-        {"weighting": "expertise", "expertise": "agreement", "penalty": True},
+        {"weighting": "agreement", "penalty": True},
     ),
     "fewl-ideal": (
         "reference answers by labelled answers, laziness penalty",

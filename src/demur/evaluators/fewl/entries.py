@@ -54,6 +54,11 @@ class KnownQuestion:
                 f"{self.question!r}; got agreement={self.agreement}"
             )
 
+    @property
+    def usable_pairs(self) -> int:
+        """Return the number of usable pairs, 0 if they were not asked for."""
+        return len(self.pairs.usable) if self.pairs else 0
+
 
 _ENTRY = TypeAdapter(KnownQuestion)
 

@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur._system import warn_once_a_minute
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, reporting, terms
-from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
+from demur.evaluators.fewl.fitting import Fitted, Learned, fit
 from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborStore
@@ -34,7 +33,6 @@ from demur.runtime import (
     LocalCall,
     Steps,
     UndeterminedError,
-    adrive,
     ask,
     attempted,
     drive,
@@ -45,7 +43,6 @@ from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similar
 
 _log = logging.getLogger(__name__)
 
-Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]
 _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
 
@@ -57,12 +54,6 @@ _UNIFORM = (
 _PROMPTS = FEWLPrompts()
 
 _AT_ONCE = 16
-_FITTING: RunnableConfig = {}
-
-_FORMULA = (
-    *("weighting", "penalty", "divergence", "normalization", "temperature", "expertise"),
-    *("k_neighbors", "max_neighbor_similarity", "neighbor_choice", "min_pairs", "premise"),
-)
 
 
 class FEWL(Evaluator):
@@ -109,15 +100,20 @@ class FEWL(Evaluator):
             list of models, which give one answer each. Each is a chat model or a name for
             `resolve_model`.
         generator: The model that writes the wrong and corrected answers. None: the first reference.
-        similarity: A name, model or callable for `resolve_similarity`: "cosine", "hhem", ...
+        similarity: What compares two texts. A name: "cosine" of embeddings, "hhem", "hhem-1.0",
+            "rouge", "bleu", or that of a cross-encoder or its folder. Or a model that scores pairs
+            or embeds texts, or a function from a list of pairs to as many numbers in [0, 1].
         n_answers: How many answers a single reference model gives (the papers: 5).
         n_wrong: How many pairs of wrong and corrected answers the generator writes (the papers:
             25).
         k_neighbors: How many other questions the penalty looks at (the papers: 25).
         max_neighbor_similarity: The cosine from which on another question counts as a paraphrase
             and is no neighbour (v1, section D.4).
-        weighting: How the references are weighted. "expertise": by Algorithm 1. "uniform": all the
-            same. "best": only the reference with the highest expertise counts (v2, section D.10).
+        weighting: How the references are weighted. "expertise": by Algorithm 1. "agreement": the
+            same, but each reference is asked with which wrong and corrected answers it agrees,
+            which costs one more call for each reference answer (v1, section 2.1 and figure 4).
+            "uniform": all the same. "best": only the reference with the highest expertise counts
+            (v2, section D.10).
             "ideal": by expertise on labelled answers in `Sample.metadata["correct"]` and
             `["incorrect"]`, for tables only (v1, table 2). "first": only the first reference answer
             counts, which is the "single" of the papers' tables.
@@ -132,9 +128,6 @@ class FEWL(Evaluator):
         threshold: The least score of an answer that passes: a number, a `Threshold` that was chosen
             from scores with the same `fingerprints`, or the file that a `Threshold` was saved in.
             None: no answer passes or fails.
-        expertise: "similarity": by equation 2. "agreement": each reference is asked with which
-            wrong and corrected answers it agrees, which costs one more call for each reference
-            answer (v1, section 2.1 and figure 4).
         neighbor_choice: "nearest" or "random": which other questions the penalty looks at (v1,
             table 9; v2, table 11).
         min_pairs: The least number of usable pairs that tell the references apart. With fewer, the
@@ -170,7 +163,6 @@ class FEWL(Evaluator):
     temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     neighbors: NeighborStore | None = None
     threshold: AnyThreshold | None = None
-    expertise: Expertise = "similarity"
     neighbor_choice: NeighborChoice = "nearest"
     min_pairs: int = Field(default=3, ge=1)
     premise: Premise = "answer"
@@ -197,7 +189,6 @@ class FEWL(Evaluator):
         temperature: float = 1.0,
         neighbors: NeighborStore | None = None,
         threshold: ThresholdOrFile | None = None,
-        expertise: Expertise = "similarity",
         neighbor_choice: NeighborChoice = "nearest",
         min_pairs: int = 3,
         premise: Premise = "answer",
@@ -230,7 +221,7 @@ class FEWL(Evaluator):
         self._alike = resolve_similarity(self.similarity)
         self._store = NeighborStore() if self.neighbors is None else self.neighbors
         self._store.bind(asks.who, asks.how)
-        by_agreement = self.expertise == "agreement"
+        by_agreement = self.weighting == "agreement"
         self._learner = Learner(asks, self._store, by_agreement, self.min_pairs)
         refuse_foreign(self.threshold, self)
 
@@ -242,7 +233,7 @@ class FEWL(Evaluator):
             raise UndeterminedError(unfit)
         question = str(sample.question)
         known = yield from self._learner.learn(question, self.needs_pairs)
-        if self.weighting == "best" and not self._learner.tells(known):
+        if self.weighting == "best" and not self._learner.enough(known.pairs):
             raise UndeterminedError(refusals.no_best(known, self.min_pairs))
         near: Sequence[Neighbor] = ()
         if self.needs_neighbors:
@@ -290,27 +281,10 @@ class FEWL(Evaluator):
         learn = partial(self._fit_one, with_pairs=pairs and self.needs_pairs)
         return fit(learn, questions, at_once, progress)
 
-    async def afit(
-        self,
-        questions: Iterable[str],
-        *,
-        pairs: bool = False,
-        at_once: int = _AT_ONCE,
-        progress: Callable[[Fitted], None] | None = None,
-    ) -> Fitted:
-        """Do the same as `fit`, asynchronously."""
-        learn = partial(self._afit_one, with_pairs=pairs and self.needs_pairs)
-        return await afit(learn, questions, at_once, progress)
-
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
         learning = attempted(self._learner.learn(question, with_pairs))
-        learned, costs = drive(learning, _FITTING, self.call_policy)
-        return question, learned.error, costs
-
-    async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
-        learning = attempted(self._learner.learn(question, with_pairs))
-        learned, costs = await adrive(learning, _FITTING, self.call_policy)
-        return question, learned.error, costs
+        learned, costs = drive(learning, {}, self.call_policy)
+        return question, learned.error, costs.total
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -321,8 +295,21 @@ class FEWL(Evaluator):
         questions in the store are not included, although the penalty depends on them.
         """
         asks = self._learner.asks
-        formula = {name: getattr(self, name) for name in _FORMULA}
-        formula["penalty"] = self.needs_neighbors
+        by_agreement = self.weighting == "agreement"
+        formula = {
+            # "agreement" has two texts, as in thresholds that were saved when it was two options.
+            "weighting": "expertise" if by_agreement else self.weighting,
+            "penalty": self.needs_neighbors,
+            "divergence": self.divergence,
+            "normalization": self.normalization,
+            "temperature": self.temperature,
+            "expertise": "agreement" if by_agreement else "similarity",
+            "k_neighbors": self.k_neighbors,
+            "max_neighbor_similarity": self.max_neighbor_similarity,
+            "neighbor_choice": self.neighbor_choice,
+            "min_pairs": self.min_pairs,
+            "premise": self.premise,
+        }
         return {
             "reference_models": asks.who,
             "pairs": asks.pairs_by,
@@ -334,7 +321,7 @@ class FEWL(Evaluator):
     @property
     def needs_pairs(self) -> bool:
         """Return whether the weights depend on wrong and corrected answers."""
-        return self.weighting in ("expertise", "best")
+        return self.weighting in ("expertise", "agreement", "best")
 
     @property
     def needs_neighbors(self) -> bool:
@@ -350,11 +337,7 @@ class FEWL(Evaluator):
         wrong: Sequence[str] = ()
         if self.weighting == "ideal":
             corrected, wrong = sample.metadata["correct"], sample.metadata["incorrect"]
-        elif (
-            self.needs_pairs
-            and self.expertise == "similarity"
-            and self._learner.enough(known.pairs)
-        ):
+        elif self.weighting in ("expertise", "best") and self._learner.enough(known.pairs):
             wrong, corrected = zip(*known.pairs.usable, strict=True)
         answers = known.answers[:1] if self.weighting == "first" else known.answers
         return Texts(
@@ -374,7 +357,7 @@ class FEWL(Evaluator):
         similarities: Similarities,
     ) -> Evaluation:
         expertise = similarities.expertise
-        if self.needs_pairs and self.expertise == "agreement" and self._learner.tells(known):
+        if self.weighting == "agreement" and known.agreement and self._learner.enough(known.pairs):
             expertise = np.asarray(known.agreement)
         score = terms.score(
             similarities,

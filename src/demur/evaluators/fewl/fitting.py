@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demur.runtime import Costs, as_completed
+from demur.runtime import as_completed
 from demur.schema import Usage
 from demur.storage import question_id
 
@@ -26,8 +25,8 @@ class Fitted:
     """The usage of this call of `fit`."""
 
 
-Learned: TypeAlias = tuple[str, str | None, Costs]
-"""A question, the reason why it could not be learned (or None), and the costs."""
+Learned: TypeAlias = tuple[str, str | None, Usage]
+"""A question, the reason why it could not be learned (or None), and the usage."""
 Report: TypeAlias = Callable[[Fitted], None]
 
 
@@ -35,40 +34,13 @@ def fit(
     learn: Callable[[str], Learned], questions: Iterable[str], at_once: int, report: Report | None
 ) -> Fitted:
     """Learn each question in threads; what was learned stays even if the rest is interrupted."""
-    wanted, report = _checked(questions, at_once), report or _silent
+    wanted = _checked(questions, at_once)
+    report = report or (lambda now: None)
     now = Fitted(len(wanted))
     report(now)
     for learned in as_completed(learn, wanted, at_once):
         now = _after(now, learned)
         report(now)
-    return now
-
-
-async def afit(
-    learn: Callable[[str], Awaitable[Learned]],
-    questions: Iterable[str],
-    at_once: int,
-    report: Report | None,
-) -> Fitted:
-    """Do the same as `fit`, in tasks of the running event loop."""
-    wanted, progress = _checked(questions, at_once), report or _silent
-    now = Fitted(len(wanted))
-    progress(now)
-    waiting = iter(wanted)
-
-    async def work() -> None:
-        nonlocal now
-        for question in waiting:
-            learned = await learn(question)  # other workers change `now` meanwhile
-            now = _after(now, learned)
-            progress(now)
-
-    workers = [asyncio.ensure_future(work()) for _ in range(min(at_once, len(wanted)))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
     return now
 
 
@@ -87,12 +59,8 @@ def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
 
 
 def _after(now: Fitted, learned: Learned) -> Fitted:
-    question, error, ledger = learned
-    usage = now.usage + ledger.total
+    question, error, spent = learned
+    usage = now.usage + spent
     if error is not None:
         return replace(now, failed=(*now.failed, (question, error)), usage=usage)
     return replace(now, done=now.done + 1, usage=usage)
-
-
-def _silent(now: Fitted) -> None:
-    """Report nothing."""

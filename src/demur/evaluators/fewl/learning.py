@@ -150,12 +150,8 @@ class Learner:
         """Return whether there are enough usable pairs to tell the references apart."""
         return pairs is not None and len(pairs.usable) >= self.min_pairs
 
-    def tells(self, known: KnownQuestion) -> bool:
-        """Return whether the expertise of the references is known."""
-        return self.enough(known.pairs) and (not self.by_agreement or bool(known.agreement))
 
-
-Learned = tuple[Outcome[KnownQuestion], Costs]
+_Result = tuple[Outcome[KnownQuestion], Costs]
 """The outcome of learning a question, and its costs."""
 
 
@@ -171,10 +167,10 @@ class _Learning:
     def at_once(self, policy: CallPolicy | None) -> int:
         return 1
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Learned]:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[_Result]:
         return _as_outcome(*share(self._key(policy), lambda: drive(self._steps(), config, policy)))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Learned]:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[_Result]:
         shared = await ashare(self._key(policy), lambda: adrive(self._steps(), config, policy))
         return _as_outcome(*shared)
 
@@ -193,7 +189,7 @@ class _Learning:
         )
 
 
-def _as_outcome(learned: Learned, joined: bool) -> Outcome[Learned]:
+def _as_outcome(learned: _Result, joined: bool) -> Outcome[_Result]:
     outcome, costs = learned
     if joined:  # the caller that made the calls counts them
         spent = costs.usage.items()

@@ -240,17 +240,17 @@ class NeighborStore:
                 ]
         return [neighbors[question_id(question)] for question in questions]
 
-    def random(self, question: str, k: int, max_similarity: float, seed: int = 0) -> list[Neighbor]:
+    def random(self, question: str, k: int, max_similarity: float) -> list[Neighbor]:
         """Return `k` random questions under the same ceiling, or fewer if there are no more.
 
-        The result depends only on the question, the seed and the content of the store. The order in
-        which the content was added does not matter.
+        The result depends only on the question and the content of the store. The order in which the
+        content was added does not matter.
         """
         _check(k, max_similarity)
         own = question_id(question)
         vector = self._questions.vectors_of({own: question})[own]
         ids = self._questions.ids()
-        order = np.random.default_rng([seed, int(own, 16)]).permutation(len(ids))
+        order = np.random.default_rng([0, int(own, 16)]).permutation(len(ids))
         neighbors: list[Neighbor] = []
         for start in range(0, len(order), 2 * k):
             drawn = ids[order[start : start + 2 * k]].tolist()

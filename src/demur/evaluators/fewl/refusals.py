@@ -33,18 +33,11 @@ def sample(scored: Sample, weighting: Weighting) -> str | None:
 
 def no_best(known: KnownQuestion, min_pairs: int) -> str:
     """Return why the reference with the highest expertise is unknown, and what to do."""
-    usable = len(known.pairs.usable) if known.pairs else 0
-    if usable < min_pairs:
-        why = f"{usable} usable pairs of wrong and corrected answers, fewer than {min_pairs=}"
-        do = "give another generator, which may write better pairs"
-    elif known.agreement is None:
-        why, do = "asking the references what they agree with failed", "try again"
-    else:
-        why = "the replies that say what the references agree with cannot be read"
-        do = "give expertise='similarity'"
     return (
-        f"the best reference is unknown: {why}. For weighting='best' {do}; or give "
-        "weighting='expertise', which then gives all references the same weight"
+        f"the best reference is unknown: {known.usable_pairs} usable pairs of wrong and corrected "
+        f"answers, fewer than {min_pairs=}. For weighting='best' give another generator, which may "
+        "write better pairs; or give weighting='expertise', which then gives all references the "
+        "same weight"
     )
 
 

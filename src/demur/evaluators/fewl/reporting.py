@@ -37,7 +37,7 @@ def pairs(known: KnownQuestion | None, used: bool) -> Details:
         return {"pairs_used": 0, "pairs_dropped": {}}
     names = ("same", "repeated", "incomplete")
     return {
-        "pairs_used": _usable(known) if used else 0,
+        "pairs_used": known.usable_pairs if used else 0,
         "pairs_dropped": {name: getattr(known.pairs, name, 0) for name in names},
     }
 
@@ -53,11 +53,10 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
 
 def uniform(known: KnownQuestion, min_pairs: int) -> str:
     """Return a warning that the references have uniform weights, and why."""
-    usable = _usable(known)
-    if usable < min_pairs:
+    if known.usable_pairs < min_pairs:
         return (
-            f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
-            f"than min_pairs={min_pairs}"
+            f"uniform weights: {known.usable_pairs} usable pairs of wrong and corrected answers, "
+            f"fewer than min_pairs={min_pairs}"
         )
     return "uniform weights: what the references agree with is unknown"
 
@@ -92,7 +91,3 @@ def explanation(score: Score) -> str:
     return (
         f"{similarity} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
     )
-
-
-def _usable(known: KnownQuestion) -> int:
-    return len(known.pairs.usable) if known.pairs else 0

@@ -12,7 +12,7 @@ from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
 from demur.similarity import Pair
 
-Weighting = Literal["expertise", "uniform", "best", "ideal", "first"]
+Weighting = Literal["expertise", "agreement", "uniform", "best", "ideal", "first"]
 Premise = Literal["answer", "reference"]
 
 

@@ -4,13 +4,10 @@ The references may support all claims of an answer that does not address the que
 contradicts itself.
 """
 
-from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts, SelfContradictionPrompts
 from demur.evaluators.whole_answer.relevance import AnswerRelevance
 from demur.evaluators.whole_answer.self_contradiction import SelfContradiction
 
 __all__ = [
     "AnswerRelevance",
-    "AnswerRelevancePrompts",
     "SelfContradiction",
-    "SelfContradictionPrompts",
 ]

@@ -13,10 +13,11 @@ from pydantic import PrivateAttr
 
 from demur._text import one_line
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.whole_answer.parsing import Words
+from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts, SelfContradictionPrompts
 from demur.local import resolve_model
 from demur.runtime import ChatCall, Steps, UndeterminedError, ask, is_local, undetermined_with
 from demur.runtime.prompting import word_share
@@ -53,11 +54,11 @@ class WholeAnswerEvaluator(Evaluator):
     model: Any
     by: By = "auto"
     threshold: ShareThreshold | None
-    prompts: Any
 
     _chat: BaseChatModel = PrivateAttr()
     _mode: Literal["words", "logprobs"] = PrivateAttr()
     _check: ClassVar[Check]
+    _prompts: ClassVar[AnswerRelevancePrompts | SelfContradictionPrompts]
 
     def model_post_init(self, context: Any, /) -> None:
         """Resolve the name of the model, so that a wrong name is reported before the first call."""
@@ -74,7 +75,7 @@ class WholeAnswerEvaluator(Evaluator):
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
             "by": self._mode,
-            "prompts": prompts_fingerprint(self.prompts),
+            "prompts": prompts_fingerprint(self._prompts),
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

@@ -1,4 +1,4 @@
-"""Define the prompts of the whole-answer checks; the argument `prompts` replaces them."""
+"""Define the prompts of the whole-answer checks, by the names that they have in fingerprints."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts
 from demur.runtime import CallPolicy, UndeterminedError, fields_of
 from demur.schema import Failure, Sample
 
-_PROMPTS = AnswerRelevancePrompts()
 _THRESHOLD = 0.8
 
 
@@ -42,7 +41,6 @@ class AnswerRelevance(WholeAnswerEvaluator):
         threshold: The lowest score with which an answer passes, in [0, 1]. Give a number, a
             `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
             it was saved in. None: nothing is decided. The default was chosen for the local model.
-        prompts: Prompts to use in place of demur's.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -55,8 +53,8 @@ class AnswerRelevance(WholeAnswerEvaluator):
     """
 
     threshold: ShareThreshold | None = _THRESHOLD
-    prompts: AnswerRelevancePrompts = _PROMPTS
 
+    _prompts: ClassVar[AnswerRelevancePrompts] = AnswerRelevancePrompts()
     _check: ClassVar[Check] = Check(
         "relevance",
         Words("yes", "no"),
@@ -76,7 +74,6 @@ class AnswerRelevance(WholeAnswerEvaluator):
         *,
         by: By = "auto",
         threshold: ThresholdOrFile | None = _THRESHOLD,
-        prompts: AnswerRelevancePrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -89,4 +86,4 @@ class AnswerRelevance(WholeAnswerEvaluator):
                 "there is no question that the answer could address: give the sample a question",
                 cause="no question",
             )
-        return self.prompts.relevance.messages(question=sample.question, answer=sample.answer)
+        return self._prompts.relevance.messages(question=sample.question, answer=sample.answer)

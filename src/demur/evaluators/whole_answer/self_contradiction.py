@@ -14,7 +14,6 @@ from demur.evaluators.whole_answer.prompts import SelfContradictionPrompts
 from demur.runtime import CallPolicy, fields_of
 from demur.schema import Claim, ClaimLabel, Failure, Sample
 
-_PROMPTS = SelfContradictionPrompts()
 _THRESHOLD = 0.7
 
 
@@ -48,7 +47,6 @@ class SelfContradiction(WholeAnswerEvaluator):
         threshold: The lowest score with which an answer passes, in [0, 1]. Give a number, a
             `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
             it was saved in. None: nothing is decided. The default was chosen for the local model.
-        prompts: Prompts to use in place of demur's.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -61,8 +59,8 @@ class SelfContradiction(WholeAnswerEvaluator):
     """
 
     threshold: ShareThreshold | None = _THRESHOLD
-    prompts: SelfContradictionPrompts = _PROMPTS
 
+    _prompts: ClassVar[SelfContradictionPrompts] = SelfContradictionPrompts()
     _check: ClassVar[Check] = Check(
         "self_contradiction",
         Words("consistent", "contradictory"),
@@ -82,7 +80,6 @@ class SelfContradiction(WholeAnswerEvaluator):
         *,
         by: By = "auto",
         threshold: ThresholdOrFile | None = _THRESHOLD,
-        prompts: SelfContradictionPrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -90,7 +87,7 @@ class SelfContradiction(WholeAnswerEvaluator):
         super().__init__(**fields_of(locals()))
 
     def _messages(self, sample: Sample) -> list[BaseMessage]:
-        return self.prompts.consistency.messages(question=sample.question, answer=sample.answer)
+        return self._prompts.consistency.messages(question=sample.question, answer=sample.answer)
 
     def _parts(self, reply: str, answer: str) -> tuple[Claim, ...]:
         return tuple(

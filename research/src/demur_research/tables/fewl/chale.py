@@ -232,14 +232,16 @@ def _all(bench: Bench) -> Result:
     names = _names(bench)
     given = ours(*names)
     told = []
-    if any(CONFIGURATIONS[name]["weighting"] in ("expertise", "best") for name in names):
+    if {CONFIGURATIONS[name]["weighting"] for name in names} & {"expertise", "agreement", "best"}:
         told.append(weighing(scorer))
     alone = next((name for name in names if CONFIGURATIONS[name]["penalty"]), None)
     return measured(scorer, given, MEASURES, alone, told)
 
 
 def _names(bench: Bench) -> list[str]:
-    by_agreement = [name for name, given in CONFIGURATIONS.items() if "expertise" in given]
+    by_agreement = [
+        name for name, given in CONFIGURATIONS.items() if given["weighting"] == "agreement"
+    ]
     wanted = one_of(bench, "agreement", ("no", "yes"), "no") == "yes"
     every = [name for name in CONFIGURATIONS if wanted or name not in by_agreement]
     names = bench.names("configs", CONFIGURATIONS, every)

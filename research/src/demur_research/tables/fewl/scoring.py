@@ -238,8 +238,9 @@ class Scorer:
 
     def asked(self, configuration: str) -> tuple[NeighborStore, Spent]:
         """Ask the references about all questions; return their replies and what these cost."""
-        options = CONFIGURATIONS[configuration]
-        key = options["weighting"] in ("expertise", "best"), "expertise" in options
+        weighting = CONFIGURATIONS[configuration]["weighting"]
+        by_agreement = weighting == "agreement"
+        key = by_agreement or weighting in ("expertise", "best"), by_agreement
         if key not in self._asked:
             meter = Meter()
             store = NeighborStore(embedding=self.bench.embedding)

@@ -47,7 +47,6 @@ class FEWLExamples:
         question_key: The prompt's variable that holds the question: "query_str" in LlamaIndex's own
             prompts.
         example_template: The text of one example, with `{question}` and `{answer}`.
-        separator: The text between two examples.
 
     Raises:
         TypeError: `source` is neither a selector nor a store, or another argument is not a text.
@@ -58,7 +57,6 @@ class FEWLExamples:
     _: KW_ONLY
     question_key: str = "query_str"
     example_template: str = "Question: {question}\nAnswer: {answer}"
-    separator: str = "\n\n"
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, (FEWLExampleSelector, ExampleStore)):
@@ -66,7 +64,7 @@ class FEWLExamples:
                 "expected a FEWLExampleSelector or an ExampleStore, got "
                 f"{type(self.source).__name__}"
             )
-        for name in ("question_key", "example_template", "separator"):
+        for name in ("question_key", "example_template"):
             if not isinstance(value := getattr(self, name), str):
                 raise TypeError(f"{name}: expected text, got {type(value).__name__}")
         if (found := set(get_template_vars(self.example_template))) != _VARIABLES:
@@ -116,9 +114,7 @@ class FEWLExamples:
         selector = self.selector
         # The selector may have its own key, for prompts of LangChain.
         examples = selector.select_examples({selector.question_key or "question": question})
-        return self.separator.join(
-            format_string(self.example_template, **example) for example in examples
-        )
+        return "\n\n".join(format_string(self.example_template, **example) for example in examples)
 
     @property
     def __name__(self) -> str:

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
 from demur import Failure, Sample
 from demur.evaluators import AllFalse, ZeroShot
-from support.fakes import ScriptedModel, isolated
+from support.fakes import isolated
+from support.replies import replying
 
 ANSWER = "Ilse Korn made the clock in 1911. It hangs in the hall."
-
-
-def replying(*replies: str | Exception) -> ScriptedModel:
-    """Return a model that gives these replies one after another."""
-    left = iter(replies)
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        reply = next(left)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    return ScriptedModel(script=script)
 
 
 def test_all_false_rejects_whatever_is_said_without_a_call() -> None:
