@@ -18,7 +18,6 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -98,7 +97,6 @@ class GuardedQueryEngine(BaseQueryEngine):
             returns the answer that holds.
         model: A shorter form of `on_fail`: an LLM, a LangChain chat model, or a name for
             `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
-        callback_manager: A callback manager of LlamaIndex. None: the engine's own.
 
     Raises:
         ValueError: There is no evaluator, or an evaluator has no threshold; an argument is out of
@@ -118,7 +116,6 @@ class GuardedQueryEngine(BaseQueryEngine):
         on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
         model: LLM | BaseChatModel | str | None = None,
-        callback_manager: CallbackManager | None = None,
     ) -> None:
         """Make the guarded engine; the class describes the arguments."""
         if not isinstance(query_engine, BaseQueryEngine):
@@ -126,8 +123,7 @@ class GuardedQueryEngine(BaseQueryEngine):
                 f"expected a LlamaIndex query engine, such as index.as_query_engine(), got "
                 f"{type(query_engine).__name__}"
             )
-        given = callback_manager or getattr(query_engine, "callback_manager", None)
-        super().__init__(given)
+        super().__init__(getattr(query_engine, "callback_manager", None))
         self._query_engine = query_engine
         self._guarding = Guarding(
             _Asks(query_engine),
