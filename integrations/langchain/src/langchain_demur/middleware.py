@@ -22,6 +22,7 @@ from demur.shapes import (
     NoSuchForm,
     check_reader,
     find_answer,
+    find_question,
     last_written,
     sources,
     tool_calls,
@@ -32,7 +33,6 @@ from langchain_demur._messages import (
     marked_as,
     only_last_speaks,
     only_text,
-    question_in,
     tell,
     without_text,
 )
@@ -40,7 +40,6 @@ from langchain_demur._run import (
     Call,
     Guards,
     NoAnswerYet,
-    answering,
     is_own,
     named_apart,
     outcome_of,
@@ -147,8 +146,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         }
         if contexts is not None:
             options["contexts"] = "documents"
-        chain = answering(self._answer, self._aanswer)
-        self._guards = Guards(chain, evaluators, budget or Budget(), options)
+        self._guards = Guards(self._answer, self._aanswer, evaluators, budget, options)
 
     def wrap_model_call(
         self,
@@ -280,7 +278,7 @@ def _start(
         rejected=rejected_in(conversation),
     )
     return call, {
-        "question": question_in(conversation),
+        "question": find_question(conversation),
         "messages": request.messages,
         _CONVERSATION: conversation,
     }
