@@ -20,16 +20,9 @@ from langgraph.graph import END, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel, ConfigDict
 
-from agent_server import (
-    LETTERS,
-    Calls,
-    checker,
-    make_agent,
-    serving,
-)
+from agent_server import LETTERS, THREAD, Calls, checker, make_agent, record_of, serving
 from demur import Cite, Evaluation, RefChecker, Sample, ScoreCallbackHandler
 from demur.guard import REFUSAL, Budget
-from demur.observe import Record
 from demur.shapes import status_of_call
 from langchain_demur import HallucinationMiddleware, guarded_node
 from support.openai_server import OpenAIServer, openai_server
@@ -39,7 +32,6 @@ pytest.importorskip("demur_judge")
 
 ASKED: Any = {"messages": [HumanMessage("Please send the report to dana@acme.example.")]}
 TWICE: Any = {"messages": [HumanMessage("Did you send it? If so, please send it again.")]}
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 MODES: Any = ["values", "updates", "messages", "debug", "tasks", "checkpoints"]
 FALSE = "I have sent the report to Dana ЖЩЮ."
 """A report with letters that nothing else in these tests has."""
@@ -361,20 +353,12 @@ class TestAStructuredResponse:
 
 
 class TestRecords:
-    @staticmethod
-    def records(agent: Any, *evaluators: Any) -> list[Record]:
-        records: list[Record] = []
-        handler = ScoreCallbackHandler(*evaluators, sink=records.append)
-        agent.invoke(ASKED, {"callbacks": [handler]})
-        assert handler.close(60)
-        return records
-
     @pytest.mark.parametrize("done", [*CASES][:-1])
     def test_of_a_handler_have_the_calls_and_a_verdict_by_them(self, done: str) -> None:
         steps, mail, honest, _ = CASES[done]
         for answer, verdict in ((FALSE, "failed"), (honest, "passed")):
             with openai_server(serving(*steps, answer)) as server:
-                (record,) = self.records(make_agent(server, [mail]), JUDGE)
+                record = record_of("invoke", make_agent(server, [mail]), ASKED, JUDGE)
             calls = [one.page_content for one in record.contexts if status_of_call(one)]
             assert (record.answer, record.verdict) == (answer, verdict)
             assert [SEND in call for call in calls] == [True]
@@ -382,7 +366,8 @@ class TestRecords:
     def test_of_the_middleware_say_what_came_of_the_call(self) -> None:
         steps, mail, honest, _ = CASES["failed"]
         with openai_server(serving(*steps, FALSE, honest)) as server:
-            (record,) = self.records(make_agent(server, [mail], HallucinationMiddleware(JUDGE)))
+            agent = make_agent(server, [mail], HallucinationMiddleware(JUDGE))
+            record = record_of("invoke", agent, ASKED)
         first, second = record.attempts
         assert (first.verdict, second.verdict) == ("failed", "passed")
         assert [claim.action for claim in first.evaluations[0].claims] == ["failed"]
@@ -390,7 +375,7 @@ class TestRecords:
 
     def test_of_an_agent_without_calls_do_not_say_that_it_did_nothing(self) -> None:
         with openai_server(serving(TRUE)) as server:
-            (record,) = self.records(make_agent(server, []), JUDGE)
+            record = record_of("invoke", make_agent(server, []), ASKED, JUDGE)
         assert (record.verdict, record.contexts) == ("undetermined", ())
 
 
