@@ -22,6 +22,7 @@ from llama_index.core.schema import NodeWithScore
 from demur import DemurError
 from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
+from llama_index.evaluation.demur._answer import Answer, End
 from llama_index.evaluation.demur._asking import (
     Ask,
     Asks,
@@ -31,15 +32,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import (
-    Answer,
-    End,
-    Guarding,
-    StreamingMode,
-)
-from llama_index.evaluation.demur._nodes import KEY, as_documents
+from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 History = list[ChatMessage]
@@ -360,14 +355,20 @@ def _response(answer: Answer) -> AgentChatResponse:
     If the engine gave the answer, it is a copy of the engine's own response.
     """
     given = answer.reply.response
-    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
         as_given = answer.first and answer.verbatim
         nodes = given.source_nodes if as_given else answer.source_nodes
-        changes = {"sources": answer.sources, "source_nodes": nodes, "metadata": metadata}
-        copied: AgentChatResponse = changed(given, response=answer.text, **changes)
+        copied: AgentChatResponse = changed(
+            given,
+            response=answer.text,
+            sources=answer.sources,
+            source_nodes=nodes,
+            metadata=answer.metadata,
+        )
         return copied
-    return AgentChatResponse(answer.text, answer.sources, answer.source_nodes, metadata=metadata)
+    return AgentChatResponse(
+        answer.text, answer.sources, answer.source_nodes, metadata=answer.metadata
+    )
 
 
 @dataclass

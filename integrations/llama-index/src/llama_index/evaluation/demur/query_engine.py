@@ -26,6 +26,7 @@ from demur import DemurError
 from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
+from llama_index.evaluation.demur._answer import Answer, End
 from llama_index.evaluation.demur._asking import (
     Ask,
     Asks,
@@ -34,15 +35,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import (
-    Answer,
-    End,
-    Guarding,
-    StreamingMode,
-)
-from llama_index.evaluation.demur._nodes import KEY, as_documents
+from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 
@@ -260,11 +255,10 @@ def _response(answer: Answer) -> RESPONSE_TYPE:
     was repaired or trimmed, it has the engine's class, unless that class refuses the values.
     """
     given: RESPONSE_TYPE = answer.reply.response
-    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and not isinstance(given, (StreamingResponse, AsyncStreamingResponse)):
         as_given = answer.first and answer.verbatim
         nodes = given.source_nodes if as_given else answer.source_nodes
-        changes: dict[str, Any] = {"metadata": metadata, "source_nodes": nodes}
+        changes: dict[str, Any] = {"metadata": answer.metadata, "source_nodes": nodes}
         if isinstance(given, Response):
             changes["response"] = answer.text
         copied: RESPONSE_TYPE = changed(given, **changes)
@@ -272,8 +266,8 @@ def _response(answer: Answer) -> RESPONSE_TYPE:
     if isinstance(given, PydanticResponse) and answer.trace.outcome in ("recovered", "trimmed"):
         with suppress(NoSuchForm):
             repaired = find_answer(given.response).repaired(answer.said)
-            return PydanticResponse(repaired, answer.source_nodes, metadata)
-    return Response(answer.text, answer.source_nodes, metadata)
+            return PydanticResponse(repaired, answer.source_nodes, answer.metadata)
+    return Response(answer.text, answer.source_nodes, answer.metadata)
 
 
 # --- Streams -------------------------------------------------------------------------------------
