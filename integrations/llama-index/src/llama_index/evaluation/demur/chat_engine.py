@@ -179,7 +179,7 @@ class GuardedChatEngine(BaseChatEngine):
         end = End.of(answer.reply)
         if isinstance(answer, Opened):
             pieces = self._guarding.stream(ask, answer, self._done(turn, end))
-            return _streaming(end, chat_stream=self._spoken(turn, pieces))
+            return _streaming(end, chat_stream=self._responses(turn, pieces))
         self._done(turn, end)(answer)  # the engine does not stream
         return _streaming(end, chat_stream=iter([_said(answer.text, answer.text)]))
 
@@ -194,7 +194,7 @@ class GuardedChatEngine(BaseChatEngine):
         end = End.of(answer.reply)
         if isinstance(answer, Opened):
             pieces = self._guarding.astream(ask, answer, self._done(turn, end))
-            return _streaming(end, achat_stream=self._aspoken(turn, pieces))
+            return _streaming(end, achat_stream=self._aresponses(turn, pieces))
         self._done(turn, end)(answer)
         return _streaming(end, achat_stream=_only(_said(answer.text, answer.text)))
 
@@ -257,7 +257,7 @@ class GuardedChatEngine(BaseChatEngine):
 
         return done
 
-    def _spoken(self, turn: _Turn, pieces: Iterator[str]) -> Iterator[ChatResponse]:
+    def _responses(self, turn: _Turn, pieces: Iterator[str]) -> Iterator[ChatResponse]:
         text = ""
         try:
             for piece in pieces:
@@ -266,7 +266,7 @@ class GuardedChatEngine(BaseChatEngine):
         finally:
             self._remember(turn, None)  # unless it is done
 
-    async def _aspoken(
+    async def _aresponses(
         self, turn: _Turn, pieces: AsyncGenerator[str, None]
     ) -> AsyncIterator[ChatResponse]:
         text = ""
