@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents import middleware
@@ -313,7 +314,7 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
     response, answer = judged.response, found["answer"]
     if not is_own(answer, judged.answer):
         # What was made of the rejected answer goes too: structured response and tool messages.
-        before = response.result[: _index(response.result, judged.last)]
+        before = takewhile(lambda message: message is not judged.last, response.result)
         return ModelResponse(
             result=only_last_speaks([*before, call.told(answer)]),
             structured_response=_repaired(response.structured_response, answer),
@@ -362,7 +363,3 @@ def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
         usage_metadata=last.usage_metadata,
         response_metadata={k: v for k, v in last.response_metadata.items() if k != "logprobs"},
     )
-
-
-def _index(messages: Sequence[Any], message: AIMessage) -> int:
-    return next(at for at, one in enumerate(messages) if one is message)
