@@ -56,8 +56,8 @@ def test_it_needs_no_package_of_a_model(everything: Path, tmp_path: Path) -> Non
         from llama_index.core.llms import MockLLM
         import llama_index.evaluation.demur as ours
         from llama_index.evaluation.demur import (
-            FEWLEvaluator, GuardedChatEngine, GuardedQueryEngine, RefCheckerEvaluator,
-            ReverseValidationEvaluator, ScoreEventHandler,
+            GuardedChatEngine, GuardedQueryEngine, HallucinationEvaluator, RefCheckerEvaluator,
+            ScoreEventHandler,
         )
         from llama_index.evaluation.demur.few_shot import FEWLExamples
         from demur import ExampleStore, MissingExtraError
@@ -75,7 +75,7 @@ def test_it_needs_no_package_of_a_model(everything: Path, tmp_path: Path) -> Non
     """
     found = run(everything, tmp_path, textwrap.dedent(code))
     assert {
-        *("FEWLEvaluator", "ReverseValidationEvaluator", "RefCheckerEvaluator"),
+        *("HallucinationEvaluator", "RefCheckerEvaluator"),
         *("GuardedQueryEngine", "GuardedChatEngine", "ScoreEventHandler"),
     } <= set(found["names"])
     # The model repeats its prompt and writes no claims, so the guard lets nothing through.

@@ -11,16 +11,24 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import BaseTool, create_retriever_tool, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 
-from demur import RefChecker
+from demur import Evaluation, RefChecker, Sample
+from demur.observe import Record
+from support.handlers import handler_for, nothing_left, run
 from support.openai_server import Answer, OpenAIServer
-from support.rag import application
+from support.rag import QUESTION, application
 
 REJECTED = "ЖЩЮ 97"
 """An answer that no source supports, with letters that nothing else in these tests has."""
 LETTERS = frozenset("ЖЩЮ")
+ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
+THREAD: Any = {"configurable": {"thread_id": "1"}}
 TASKS_HAVE_CONTEXT = sys.version_info >= (3, 11)
 """Before Python 3.11, langgraph passes its config to no task: no interrupts, no writer."""
 
@@ -140,3 +148,47 @@ def make_agent(
 def small_search(query: str) -> str:
     """Search the archive."""
     return "The Amber Tower in Lund is 84 metres tall."
+
+
+# --- Judges, graphs and records -------------------------------------------------------------------
+
+
+def judged_by(seen: list[Sample], *verdicts: bool | None) -> Callable[[Sample], Evaluation]:
+    """Return an evaluator that records samples and gives these verdicts, then repeats the last."""
+    coming = list(verdicts)
+
+    def judge(sample: Sample) -> Evaluation:
+        seen.append(sample)
+        passed = coming.pop(0) if len(coming) > 1 else coming[0]
+        error = "cannot tell" if passed is None else None
+        return Evaluation(name="judge", passed=passed, error=error)
+
+    return judge
+
+
+class Sources(MessagesState):
+    context: list[Document]
+
+
+def graph_of(
+    node: Any, checkpointer: Any = None, *, schema: Any = Sources, name: str = "generate"
+) -> Any:
+    """Return a graph of this node alone."""
+    graph = StateGraph(schema)
+    graph.add_node(name, node)
+    graph.set_entry_point(name)
+    return graph.compile(checkpointer=checkpointer)
+
+
+def one_node(node: Any, **options: Any) -> Any:
+    """Return such a graph that keeps its checkpoints."""
+    return graph_of(node, InMemorySaver(), **options)
+
+
+def record_of(mode: str, agent: Any, given: Any, *evaluators: Any) -> Record:
+    """Return what a handler records of one run of the agent."""
+    handler, records = handler_for(*evaluators)
+    run(mode, agent, given, handler)
+    assert nothing_left(handler)
+    assert handler.close(30)
+    return records.one

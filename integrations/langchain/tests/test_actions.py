@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,9 @@ from langgraph.graph import END, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel, ConfigDict
 
-from agent_server import (
-    LETTERS,
-    Calls,
-    checker,
-    make_agent,
-    serving,
-)
+from agent_server import LETTERS, THREAD, Calls, checker, make_agent, record_of, serving
 from demur import Cite, Evaluation, RefChecker, Sample, ScoreCallbackHandler
 from demur.guard import REFUSAL, Budget
-from demur.observe import Record
 from demur.shapes import status_of_call
 from langchain_demur import HallucinationMiddleware, guarded_node
 from support.openai_server import OpenAIServer, openai_server
@@ -39,7 +33,6 @@ pytest.importorskip("demur_judge")
 
 ASKED: Any = {"messages": [HumanMessage("Please send the report to dana@acme.example.")]}
 TWICE: Any = {"messages": [HumanMessage("Did you send it? If so, please send it again.")]}
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 MODES: Any = ["values", "updates", "messages", "debug", "tasks", "checkpoints"]
 FALSE = "I have sent the report to Dana ЖЩЮ."
 """A report with letters that nothing else in these tests has."""
@@ -116,62 +109,6 @@ def run(agent: Any, way: str, given: Any = ASKED) -> tuple[str, str]:
 ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
 
 
-class TestAFalseReport:
-    @ways
-    @false_reports
-    def test_of_an_agent_is_told_to_its_model_and_reaches_no_client(
-        self, way: str, done: str
-    ) -> None:
-        steps, mail, honest, told = CASES[done]
-        with openai_server(serving(*steps, FALSE, honest)) as server:
-            checks = HallucinationMiddleware(JUDGE)
-            agent = make_agent(server, [mail], checks, checkpointer=InMemorySaver())
-            answer, heard = run(agent, way)
-            kept = repr(agent.get_state(THREAD))
-            asked = server.prompts()[-1]
-        assert answer == honest
-        assert not LETTERS & set(heard + kept)
-        assert FALSE.rstrip(".") in asked
-        assert [words for words in told if words not in asked] == []
-
-    @ways
-    @pytest.mark.parametrize("around", ["a node that calls tools", "an agent"])
-    @pytest.mark.parametrize("done", [*CASES][:-1])
-    def test_of_a_node_is_told_to_its_model_and_reaches_no_client(
-        self, way: str, around: str, done: str
-    ) -> None:
-        steps, mail, honest, told = CASES[done]
-        replies = [*steps, FALSE, honest]
-        with openai_server(serving(*replies)) as server:
-            if around == "an agent":
-                graph = graph_of(make_agent(server, [mail]))
-            else:
-                graph = graph_of(calling(server, mail), mail)
-            answer, heard = run(graph, way)
-            kept = repr(graph.get_state(THREAD))
-            asked = server.prompts()[-1]
-        assert answer == honest
-        assert not LETTERS & set(heard + kept)
-        assert [words for words in told if words not in asked] == []
-
-    @false_reports
-    def test_is_refused_if_the_model_insists(self, done: str) -> None:
-        steps, mail, _, _ = CASES[done]
-        with openai_server(serving(*steps, FALSE)) as server:
-            checks = HallucinationMiddleware(JUDGE, budget=Budget(attempts=2))
-            found = make_agent(server, [mail], checks).invoke(ASKED)
-        assert said(found) == REFUSAL
-        assert found["messages"][-1].response_metadata["demur"]["outcome"] == "abstained"
-
-    @pytest.mark.parametrize(
-        "told", ["I've sent it.", "I have e-mailed the report to Dana.", "We have re-sent it."]
-    )
-    def test_is_no_question_of_sources(self, told: str) -> None:
-        with openai_server(serving(told)) as server:
-            checks = HallucinationMiddleware(JUDGE, on_error="open", on_fail="abstain")
-            assert said(make_agent(server, [mailer(OK)], checks).invoke(ASKED)) == REFUSAL
-
-
 def calling(server: OpenAIServer, *tools: BaseTool) -> Callable[[Any], Any]:
     model = server.model().bind_tools(tools)
 
@@ -191,6 +128,54 @@ def graph_of(node: Any, *tools: BaseTool, **options: Any) -> Any:
         graph.add_edge("tools", "answer")
         graph.add_conditional_edges("answer", tools_condition, {"tools": "tools", END: END})
     return graph.compile(checkpointer=InMemorySaver())
+
+
+def guarded_agent(server: OpenAIServer, mail: BaseTool) -> Any:
+    checks = HallucinationMiddleware(JUDGE)
+    return make_agent(server, [mail], checks, checkpointer=InMemorySaver())
+
+
+AROUND: dict[str, Callable[[OpenAIServer, BaseTool], Any]] = {
+    "an agent": guarded_agent,
+    "a node that calls tools": lambda server, mail: graph_of(calling(server, mail), mail),
+    "an agent as a node": lambda server, mail: graph_of(make_agent(server, [mail])),
+}
+TOLD = [("an agent", "never"), *product(AROUND, [*CASES][:-1])]
+"""A node may act without a call, so only an agent's middleware knows that there was none."""
+
+
+class TestAFalseReport:
+    @ways
+    @pytest.mark.parametrize(("around", "done"), TOLD)
+    def test_is_told_to_the_model_and_reaches_no_client(
+        self, way: str, around: str, done: str
+    ) -> None:
+        steps, mail, honest, told = CASES[done]
+        with openai_server(serving(*steps, FALSE, honest)) as server:
+            graph = AROUND[around](server, mail)
+            answer, heard = run(graph, way)
+            kept = repr(graph.get_state(THREAD))
+            asked = server.prompts()[-1]
+        assert answer == honest
+        assert not LETTERS & set(heard + kept)
+        assert [words for words in (FALSE.rstrip("."), *told) if words not in asked] == []
+
+    @false_reports
+    def test_is_refused_if_the_model_insists(self, done: str) -> None:
+        steps, mail, _, _ = CASES[done]
+        with openai_server(serving(*steps, FALSE)) as server:
+            checks = HallucinationMiddleware(JUDGE, budget=Budget(attempts=2))
+            found = make_agent(server, [mail], checks).invoke(ASKED)
+        assert said(found) == REFUSAL
+        assert found["messages"][-1].response_metadata["demur"]["outcome"] == "abstained"
+
+    @pytest.mark.parametrize(
+        "told", ["I've sent it.", "I have e-mailed the report to Dana.", "We have re-sent it."]
+    )
+    def test_is_no_question_of_sources(self, told: str) -> None:
+        with openai_server(serving(told)) as server:
+            checks = HallucinationMiddleware(JUDGE, on_error="open", on_fail="abstain")
+            assert said(make_agent(server, [mailer(OK)], checks).invoke(ASKED)) == REFUSAL
 
 
 class TestATrueReport:
@@ -361,20 +346,12 @@ class TestAStructuredResponse:
 
 
 class TestRecords:
-    @staticmethod
-    def records(agent: Any, *evaluators: Any) -> list[Record]:
-        records: list[Record] = []
-        handler = ScoreCallbackHandler(*evaluators, sink=records.append)
-        agent.invoke(ASKED, {"callbacks": [handler]})
-        assert handler.close(60)
-        return records
-
     @pytest.mark.parametrize("done", [*CASES][:-1])
     def test_of_a_handler_have_the_calls_and_a_verdict_by_them(self, done: str) -> None:
         steps, mail, honest, _ = CASES[done]
         for answer, verdict in ((FALSE, "failed"), (honest, "passed")):
             with openai_server(serving(*steps, answer)) as server:
-                (record,) = self.records(make_agent(server, [mail]), JUDGE)
+                record = record_of("invoke", make_agent(server, [mail]), ASKED, JUDGE)
             calls = [one.page_content for one in record.contexts if status_of_call(one)]
             assert (record.answer, record.verdict) == (answer, verdict)
             assert [SEND in call for call in calls] == [True]
@@ -382,7 +359,8 @@ class TestRecords:
     def test_of_the_middleware_say_what_came_of_the_call(self) -> None:
         steps, mail, honest, _ = CASES["failed"]
         with openai_server(serving(*steps, FALSE, honest)) as server:
-            (record,) = self.records(make_agent(server, [mail], HallucinationMiddleware(JUDGE)))
+            agent = make_agent(server, [mail], HallucinationMiddleware(JUDGE))
+            record = record_of("invoke", agent, ASKED)
         first, second = record.attempts
         assert (first.verdict, second.verdict) == ("failed", "passed")
         assert [claim.action for claim in first.evaluations[0].claims] == ["failed"]
@@ -390,7 +368,7 @@ class TestRecords:
 
     def test_of_an_agent_without_calls_do_not_say_that_it_did_nothing(self) -> None:
         with openai_server(serving(TRUE)) as server:
-            (record,) = self.records(make_agent(server, []), JUDGE)
+            record = record_of("invoke", make_agent(server, []), ASKED, JUDGE)
         assert (record.verdict, record.contexts) == ("undetermined", ())
 
 

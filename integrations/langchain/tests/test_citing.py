@@ -11,9 +11,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import BaseModel
 
+from agent_server import graph_of
 from demur import Cite, Strip
 from langchain_demur import HallucinationMiddleware, guarded_node
 from support.held import HeldByNumbers
@@ -157,12 +157,7 @@ def _graph(answer: Any, **options: Any) -> Any:
     def contexts(state: Any) -> Any:
         return [Document("The Louvre opened in 1793."), Document("There are 35000 works.")]
 
-    graph = StateGraph(MessagesState)
-    node = guarded_node(generate, HeldByNumbers(), contexts=contexts, **options)
-    graph.add_node("generate", node)
-    graph.add_edge(START, "generate")
-    graph.add_edge("generate", END)
-    return graph.compile()
+    return graph_of(guarded_node(generate, HeldByNumbers(), contexts=contexts, **options))
 
 
 def test_a_node_of_any_graph_cites_and_trims_too() -> None:

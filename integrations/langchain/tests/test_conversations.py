@@ -12,9 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, MessagesState, StateGraph
 
-from agent_server import make_agent, search, serving, small_search
+from agent_server import THREAD, make_agent, one_node, search, serving, small_search
 from demur import Evaluation, Regenerate, Sample
 from demur.guard import REFUSAL
 from langchain_demur import HallucinationMiddleware, guarded_node
@@ -23,7 +22,6 @@ from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
 TOLD, NAME, OTHER = "My name is Ann.", "Your name is Ann.", "Your name is Eve."
 ASKED, HELLO = "What is my name?", "Hello!"
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 Say = Callable[..., str]
 
 
@@ -122,18 +120,10 @@ class TestAnAgent:
         assert "Eve" in messages[0].text, "the summary stands in the conversation"
 
 
-class _Sources(MessagesState):
-    context: list[Document]
-
-
 class TestANode:
     @staticmethod
     def graph(node: Any, **options: Any) -> Any:
-        graph = StateGraph(_Sources)
-        graph.add_node("generate", guarded_node(node, judge, on_fail="abstain", **options))
-        graph.set_entry_point("generate")
-        graph.add_edge("generate", END)
-        return graph.compile(checkpointer=InMemorySaver())
+        return one_node(guarded_node(node, judge, on_fail="abstain", **options))
 
     @staticmethod
     def saying(*texts: str) -> Any:
@@ -168,9 +158,5 @@ class TestANode:
 
     def test_does_not_know_what_it_was_told_of_a_rejected_answer(self, say: Say) -> None:
         node = self.saying(HELLO, OTHER, f"{OTHER} ", OTHER)
-        graph = StateGraph(_Sources)
-        guarded = guarded_node(node, judge, on_fail=Regenerate(), conversation=True)
-        graph.add_node("generate", guarded)
-        graph.set_entry_point("generate")
-        compiled = graph.compile(checkpointer=InMemorySaver())
-        assert [say(compiled, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
+        graph = one_node(guarded_node(node, judge, on_fail=Regenerate(), conversation=True))
+        assert [say(graph, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]

@@ -10,27 +10,18 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import MessagesState, StateGraph
 from langgraph.types import interrupt
 
-from agent_server import LETTERS, REJECTED, TASKS_HAVE_CONTEXT
+from agent_server import LETTERS, REJECTED, TASKS_HAVE_CONTEXT, THREAD, graph_of
 from demur import DemurError, Evaluation, Guard, Sample
 from langchain_demur import guarded_node
 
 QUESTION: Any = {"messages": [("human", "How tall is it?")]}
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 
 
 def judge(sample: Sample) -> Evaluation:
     passed = "84" in sample.answer
     return Evaluation(name="judge", score=float(passed), passed=passed)
-
-
-def graph_of(node: Any, checkpointer: Any = None) -> Any:
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", node)
-    graph.set_entry_point("model")
-    return graph.compile(checkpointer=checkpointer)
 
 
 def wrong(state: Any) -> Any:

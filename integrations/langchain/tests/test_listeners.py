@@ -16,15 +16,14 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
-from agent_server import LETTERS, REJECTED, TASKS_HAVE_CONTEXT
+from agent_server import LETTERS, REJECTED, TASKS_HAVE_CONTEXT, THREAD, graph_of
 from demur import AnswerRejected, Evaluation, Guard, Sample
 from demur.guard import Annotate, Block, Budget, EvaluatorFailed
 from langchain_demur import HallucinationMiddleware, guarded_node
 
 QUESTION: Any = {"messages": [("human", "How tall is it?")]}
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 MODES: Any = ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
 RIGHT = "It is 84 metres tall."
 BETTER = "It is 85 metres tall."
@@ -149,10 +148,7 @@ def _guarded(node: Any, ending: Ending) -> Any:
 
 
 def one_node(node: Any) -> Any:
-    graph = StateGraph(State)
-    graph.add_node("generate", node)
-    graph.set_entry_point("generate")
-    return graph.compile(checkpointer=InMemorySaver())
+    return graph_of(node, InMemorySaver(), schema=State)
 
 
 PLACES = [

@@ -18,11 +18,13 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from agent_server import (
+    ASKED,
     REJECTED,
     TASKS_HAVE_CONTEXT,
     Calls,
     Reply,
     checker,
+    judged_by,
     make_agent,
     search,
     search_tool,
@@ -45,7 +47,6 @@ from support.fakes import ScriptedModel
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
-ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
 Run = Callable[..., Any]
 
 
@@ -82,19 +83,6 @@ def thread(name: str = "1") -> Any:
 
 def kinds(found: Any) -> list[str]:
     return [message.type for message in found["messages"]]
-
-
-def judged_by(seen: list[Sample], *verdicts: bool | None) -> Callable[[Sample], Evaluation]:
-    """Return an evaluator that records samples and gives these verdicts, then repeats the last."""
-    coming = list(verdicts)
-
-    def judge(sample: Sample) -> Evaluation:
-        seen.append(sample)
-        passed = coming.pop(0) if len(coming) > 1 else coming[0]
-        error = "cannot tell" if passed is None else None
-        return Evaluation(name="judge", passed=passed, error=error)
-
-    return judge
 
 
 def test_a_right_answer_goes_through_unchanged(run: Run) -> None:

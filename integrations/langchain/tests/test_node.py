@@ -12,7 +12,6 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -21,46 +20,27 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from agent_server import (
+    ASKED,
     LETTERS,
     REJECTED,
     Calls,
+    Sources,
     checker,
+    judged_by,
     make_agent,
+    one_node,
     search,
     serving,
     small_search,
 )
-from demur import DemurError, Evaluation, Regenerate, Retrieve, Sample
+from demur import DemurError, Regenerate, Retrieve, Sample
 from demur.guard import REFUSAL, Budget, Feedback
 from langchain_demur import guarded_node
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
-ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
 THREAD: Any = {"configurable": {"thread_id": "1"}, "tags": ["production"]}
 MODES = ["values", "updates", "messages", "debug", "tasks", "checkpoints"]
-Run = Callable[..., Any]
-
-
-class Sources(MessagesState):
-    context: list[Document]
-
-
-def one_node(node: Any, schema: Any = Sources, name: str = "generate") -> Any:
-    graph = StateGraph(schema)
-    graph.add_node(name, node)
-    graph.set_entry_point(name)
-    return graph.compile(checkpointer=InMemorySaver())
-
-
-def judging(seen: list[Sample], *verdicts: bool) -> Callable[[Sample], Evaluation]:
-    coming = list(verdicts)
-
-    def judge(sample: Sample) -> Evaluation:
-        seen.append(sample)
-        return Evaluation(name="judge", passed=coming.pop(0) if len(coming) > 1 else coming[0])
-
-    return judge
 
 
 def saying(*texts: str) -> Callable[[Any], Any]:
@@ -98,7 +78,7 @@ class TestLeaks:
 
     @pytest.mark.parametrize("name", ["Guard", "generate"])
     def test_no_run_inside_passes_for_the_node(self, name: str) -> None:
-        node = guarded_node(saying(REJECTED), judging([], False))
+        node = guarded_node(saying(REJECTED), judged_by([], False))
         heard = repr(list(one_node(node, name=name).stream(ASKED, THREAD, stream_mode="messages")))
         assert not LETTERS & set(heard)
         assert REFUSAL in heard
@@ -107,7 +87,7 @@ class TestLeaks:
 class TestHistory:
     def test_has_one_message_under_the_id_of_the_answer(self) -> None:
         seen: list[Sample] = []
-        graph = one_node(guarded_node(saying(WRONG), judging(seen, False)))
+        graph = one_node(guarded_node(saying(WRONG), judged_by(seen, False)))
         found = graph.invoke({**ASKED, "context": [Document("x")]}, THREAD)
         assert [(one.type, one.id) for one in found["messages"]] == [
             ("human", "asked"),
@@ -130,7 +110,7 @@ class TestHistory:
         texts = []
         for node in (rewrite, repeat):
             given = {"messages": [HumanMessage(QUESTION, id="asked"), before]}
-            found = one_node(guarded_node(node, judging(seen, True))).invoke(given, THREAD)
+            found = one_node(guarded_node(node, judged_by(seen, True))).invoke(given, THREAD)
             texts.append([message.text for message in found["messages"]])
         assert [sample.answer for sample in seen] == [RIGHT, RIGHT]
         assert texts == [[QUESTION, "", RIGHT], [QUESTION, WRONG, RIGHT]]
@@ -138,7 +118,9 @@ class TestHistory:
     def test_keeps_the_steps_of_an_agent_as_a_node(self) -> None:
         seen: list[Sample] = []
         with openai_server(serving(search(text=REJECTED), RIGHT)) as server:
-            graph = one_node(guarded_node(make_agent(server, [small_search]), judging(seen, True)))
+            graph = one_node(
+                guarded_node(make_agent(server, [small_search]), judged_by(seen, True))
+            )
             found = graph.invoke(ASKED, THREAD)
         assert [one.type for one in found["messages"]] == ["human", "ai", "tool", "ai"]
         assert [one.text for one in found["messages"]] == [QUESTION, "", FACTS[0], RIGHT]
@@ -178,7 +160,7 @@ class TestShapes:
         seen: list[Sample] = []
         node = guarded_node(
             lambda state: {"said": WRONG},
-            judging(seen, False),
+            judged_by(seen, False),
             question="asked",
             contexts="library",
             answer="said",
@@ -195,7 +177,7 @@ class TestShapes:
             retriever.invoke(QUESTION)
             return {"messages": AIMessage(RIGHT)}
 
-        one_node(guarded_node(generate, judging(seen, True))).invoke(ASKED, THREAD)
+        one_node(guarded_node(generate, judged_by(seen, True))).invoke(ASKED, THREAD)
         assert FACTS[0] in [document.page_content for document in seen[0].contexts]
 
     @pytest.mark.parametrize("schema", [Model, Record])
@@ -208,7 +190,7 @@ class TestShapes:
             told.append(state.messages[-1].text)
             return {"messages": [AIMessage(WRONG if len(told) == 1 else RIGHT)]}
 
-        graph = one_node(guarded_node(generate, judging(seen, False, True)), schema=schema)
+        graph = one_node(guarded_node(generate, judged_by(seen, False, True)), schema=schema)
         found = graph.invoke({**ASKED, "documents": [Document(FACTS[0])]}, THREAD)
         assert found["messages"][-1].text == RIGHT
         assert told[0] == QUESTION
@@ -223,7 +205,7 @@ class TestShapes:
 
         graph = StateGraph(Sources)
         # The node's name comes from the function.
-        graph.add_node(guarded_node(generate, judging(seen, False)))
+        graph.add_node(guarded_node(generate, judged_by(seen, False)))
         graph.add_node("after", lambda state: {"context": [Document("came by")]})
         graph.set_entry_point("generate")
         found = graph.compile().invoke(ASKED)
@@ -233,7 +215,7 @@ class TestShapes:
     @pytest.mark.parametrize("passes", [True, False])
     def test_an_update_may_have_none_for_messages(self, passes: bool) -> None:
         update = {"messages": None, "answer": RIGHT, "context": [FACTS[0]]}
-        node = guarded_node(lambda state: update, judging([], passes))
+        node = guarded_node(lambda state: update, judged_by([], passes))
         assert node(ASKED) == {**update, "answer": RIGHT if passes else REFUSAL}
 
     @pytest.mark.parametrize(
@@ -253,7 +235,7 @@ class TestShapes:
             return {"messages": [*state["messages"], AIMessage(answers.pop())]}
 
         answers = [RIGHT, WRONG]
-        node = guarded_node(generate, judging(seen, False, True))
+        node = guarded_node(generate, judged_by(seen, False, True))
         found = node({"messages": asked, "context": [FACTS[0]]})
         assert [sample.question for sample in seen] == [QUESTION, QUESTION]
         assert given[0] == asked
@@ -263,13 +245,13 @@ class TestShapes:
     @pytest.mark.parametrize("odd", [None, "hello", [3]])
     def test_what_is_no_messages_is_none(self, odd: Any) -> None:
         seen: list[Sample] = []
-        node = guarded_node(lambda state: {"answer": RIGHT}, judging(seen, True))
+        node = guarded_node(lambda state: {"answer": RIGHT}, judged_by(seen, True))
         found = node({"messages": odd, "question": QUESTION, "context": [FACTS[0]]})
         assert found == {"answer": RIGHT}
         assert [one.page_content for one in seen[0].contexts] == [FACTS[0]]
 
     def test_what_has_no_answer_is_named(self) -> None:
-        judge = judging([], True)
+        judge = judged_by([], True)
         with pytest.raises(DemurError, match=r"'context'.*answer='key'"):
             guarded_node(lambda state: {"context": []}, judge)(ASKED)
         with pytest.raises(DemurError, match="a text under 'said'"):
@@ -293,7 +275,7 @@ class TestAsANode:
             return {"messages": [AIMessage(RIGHT)]}
 
         graph = StateGraph(Sources, context_schema=Context)
-        graph.add_node("generate", guarded_node(generate, judging([], True)))
+        graph.add_node("generate", guarded_node(generate, judged_by([], True)))
         graph.set_entry_point("generate")
         graph.compile().invoke(ASKED, THREAD, context=Context("Ada"))
         assert got == [("1", "Ada")]
@@ -304,7 +286,7 @@ class TestAsANode:
             return {"messages": [AIMessage(interrupt("what shall I say?"))]}
 
         seen: list[Sample] = []
-        graph = one_node(guarded_node(RunnableLambda(generate), judging(seen, True)))
+        graph = one_node(guarded_node(RunnableLambda(generate), judged_by(seen, True)))
         loop = asyncio.new_event_loop()
 
         def run(given: Any) -> Any:
@@ -327,7 +309,7 @@ class TestAsANode:
             call = {"name": "search", "args": {"query": "tower"}, "id": f"c{len(seen)}"}
             return {"messages": [AIMessage(REJECTED, tool_calls=[call])]}
 
-        node = guarded_node(answer, judging(seen, False), budget=Budget(attempts=3))
+        node = guarded_node(answer, judged_by(seen, False), budget=Budget(attempts=3))
         graph = StateGraph(MessagesState)
         graph.add_node("answer", node)
         graph.add_node("tools", ToolNode([small_search]))
@@ -344,7 +326,7 @@ class TestAsANode:
         with openai_server(serving(reply)) as server:
             agent = make_agent(server, [], response_format=ToolStrategy(Height))
             with pytest.raises(DemurError, match="HallucinationMiddleware"):
-                one_node(guarded_node(agent, judging([], True))).invoke(ASKED, THREAD)
+                one_node(guarded_node(agent, judged_by([], True))).invoke(ASKED, THREAD)
 
     def test_feedback_by_the_caller(self) -> None:
         def again(state: Any, feedback: Feedback) -> Any:
@@ -356,7 +338,7 @@ class TestAsANode:
             told.append(state["messages"][-1].text)
             return {"messages": [AIMessage(WRONG)]}
 
-        node = guarded_node(generate, judging([], False, True), on_fail=Regenerate(again))
+        node = guarded_node(generate, judged_by([], False, True), on_fail=Regenerate(again))
         one_node(node).invoke(ASKED, THREAD)
         assert told == [QUESTION, f"No: {WRONG}"]
 
@@ -370,7 +352,7 @@ class TestAsANode:
         seen: list[Sample] = []
         node = guarded_node(
             generate,
-            judging(seen, False, True),
+            judged_by(seen, False, True),
             on_fail=Retrieve(RunnableLambda(lambda query: [Document("found")])),
         )
         state = {"question": QUESTION, "context": [Document(FACTS[0])]}
@@ -396,4 +378,4 @@ def test_what_says_where_something_is_is_refused_by_name(
     options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
-        guarded_node(saying("so"), judging([], True), **options)
+        guarded_node(saying("so"), judged_by([], True), **options)

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import middleware
-from langchain_core.messages import HumanMessage
 from langsmith import Client, tracing_context
 from urllib3 import Retry
 
-from agent_server import checker, make_agent, search, serving, small_search
+from agent_server import ASKED, checker, make_agent, search, serving, small_search
 from demur import AnswerRejected
 from demur.guard import Block
 from langchain_demur import HallucinationMiddleware
@@ -27,7 +26,6 @@ from support.trace_servers import serving as tracing
 if not hasattr(middleware, "TracePolicy"):
     pytest.skip("trace policies came with langchain 1.5", allow_module_level=True)
 
-ASKED: Any = {"messages": [HumanMessage(QUESTION)]}
 TEXTS = (QUESTION, FACTS[0], "84 metres", RIGHT, WRONG)
 
 

@@ -15,12 +15,14 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.llms import LLM
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.embeddings.langchain import LangchainEmbedding
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index_instrumentation import root_dispatcher
 from pydantic import PrivateAttr
+from pydantic_core import to_json
 
 from demur import RefChecker
 from fake_llm import ScriptedLLM
@@ -65,6 +67,16 @@ def query_engine(*answers: str, k: int = 2, **options: Any) -> Any:
     """Return a query engine whose model gives these answers, and then repeats the last one."""
     llm = speaker(*answers)
     return build(llm).as_query_engine(llm=llm, similarity_top_k=k, **options)
+
+
+def chat_engine(kind: str, *answers: str, memory: BaseMemory | None = None) -> Any:
+    """Return such a chat engine, whose memory is a list unless another one is given.
+
+    LlamaIndex's default is a database whose thread raises an error when its event loop is gone.
+    """
+    llm = speaker(*answers)
+    memory = memory or ChatMemoryBuffer.from_defaults()
+    return build(llm).as_chat_engine(chat_mode=kind, llm=llm, memory=memory, similarity_top_k=2)
 
 
 def judge() -> RefChecker:
@@ -121,17 +133,32 @@ def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
     return engine.query(question) if mode == "sync" else asyncio.run(engine.aquery(question))
 
 
-def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
-    """Return the pieces of a stream, and the response after it."""
+def read(
+    mode: str, engine: BaseQueryEngine, heard: Callable[[], None] = lambda: None
+) -> tuple[list[str], Any]:
+    """Return the pieces of a stream, calling `heard` after each, and the response after it."""
+    pieces = []
     if mode == "sync":
         response: Any = engine.query(QUESTION)
-        return list(response.response_gen), response.get_response()
+        for piece in response.response_gen:
+            pieces.append(piece)
+            heard()
+        return pieces, response.get_response()
 
-    async def in_loop() -> tuple[list[str], Any]:
+    async def in_loop() -> Any:
         response: Any = await engine.aquery(QUESTION)
-        return [one async for one in response.async_response_gen()], await response.get_response()
+        async for piece in response.async_response_gen():
+            pieces.append(piece)
+            heard()
+        return await response.get_response()
 
-    return asyncio.run(in_loop())
+    return pieces, asyncio.run(in_loop())
+
+
+def written(response: Any) -> str:
+    """Return all that a logger may write of a response."""
+    kept = to_json(response, serialize_unknown=True).decode()
+    return f"{response!r}\n{vars(response)!r}\n{kept}"
 
 
 class Said(CustomQueryEngine):
@@ -145,10 +172,14 @@ class Said(CustomQueryEngine):
         return self.script(query_str)
 
 
+def nodes_of(*texts: str) -> list[NodeWithScore]:
+    return [NodeWithScore(node=TextNode(text=text)) for text in texts]
+
+
 def finds(text: str) -> Any:
     class Finds(BaseRetriever):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            return [NodeWithScore(node=TextNode(text=text))]
+            return nodes_of(text)
 
     return Finds()
 

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RouterQueryEngine
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
 
 from fake_llm import ScriptedLLM
-from guarded_app import build, query_engine, speaker
+from guarded_app import query_engine
 from llama_index.evaluation.demur.handler import ScoreEventHandler
 from support.handlers import Records
 from support.rag import RIGHT
@@ -49,20 +47,6 @@ def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHand
 def settled(handler: ScoreEventHandler) -> bool:
     """Return whether everything is recorded, and no state of any run is kept."""
     return handler.flush(30) and not handler.counts.waiting and not handler._open
-
-
-def chat_engine(mode: str, *answers: str) -> BaseChatEngine:
-    """Return a chat engine over the facts, whose model gives these answers."""
-    llm = speaker(*(answers or (SPEECH,)))
-    return build(llm).as_chat_engine(chat_mode=mode, llm=llm, memory=memory(), similarity_top_k=2)
-
-
-def memory() -> ChatMemoryBuffer:
-    """Return a conversation that is kept in a list.
-
-    LlamaIndex's default is a database whose thread raises an error when its event loop is gone.
-    """
-    return ChatMemoryBuffer.from_defaults(token_limit=10_000)
 
 
 def routed(engine: Any = None) -> RouterQueryEngine:

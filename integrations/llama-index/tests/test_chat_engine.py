@@ -10,9 +10,8 @@ from llama_index.core.chat_engine.types import (
     BaseChatEngine,
     StreamingAgentChatResponse,
 )
-from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory, VectorMemory
+from llama_index.core.memory import Memory, VectorMemory
 from llama_index.embeddings.langchain import LangchainEmbedding
-from pydantic_core import to_json
 
 from demur import (
     AnswerRejected,
@@ -26,13 +25,14 @@ from demur import (
 from demur.guard import REFUSAL
 from guarded_app import (
     assert_cited,
-    build,
+    chat_engine,
     finds,
     judge,
     llm_of,
+    nodes_of,
     prompts,
     sentence_judge,
-    speaker,
+    written,
 )
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
@@ -44,13 +44,6 @@ KINDS = ["context", "condense_question", "condense_plus_context"]
 PAIRS = [*zip([*KINDS, "context"], CALLS, strict=True)]
 BOTH = pytest.mark.parametrize("call", ["chat", "astream_chat"])
 THANKS = "You are welcome."
-
-
-def engine(kind: str, *answers: str, memory: BaseMemory | None = None) -> Any:
-    """Return an engine that remembers in a list; LlamaIndex's default keeps a call's event loop."""
-    llm = speaker(*answers)
-    memory = memory or ChatMemoryBuffer.from_defaults()
-    return build(llm).as_chat_engine(chat_mode=kind, llm=llm, memory=memory, similarity_top_k=2)
 
 
 def say(call: str, chat: BaseChatEngine, message: str = QUESTION, history: Any = None) -> Any:
@@ -76,7 +69,7 @@ def told(chat: BaseChatEngine) -> list[str | None]:
 
 @pytest.mark.parametrize(("kind", "call"), PAIRS)
 def test_a_good_answer(kind: str, call: str) -> None:
-    chat = GuardedChatEngine(engine(kind, RIGHT), judge())
+    chat = GuardedChatEngine(chat_engine(kind, RIGHT), judge())
     response = say(call, chat)
     streams = "stream" in call
     assert isinstance(response, StreamingAgentChatResponse if streams else AgentChatResponse)
@@ -91,7 +84,7 @@ def test_a_good_answer(kind: str, call: str) -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize(("kind", "call"), PAIRS)
 def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) -> None:
-    inner = engine(kind, WRONG)
+    inner = chat_engine(kind, WRONG)
     model: Any = llm_of(inner)
     script = iter([WRONG, RIGHT])
     # When a condensing engine asks for a standalone question, its model gives the question.
@@ -120,7 +113,7 @@ def _condenses(prompt: str) -> bool:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_no_answer_passes(call: str) -> None:
-    chat = GuardedChatEngine(engine("context", WRONG), judge())
+    chat = GuardedChatEngine(chat_engine("context", WRONG), judge())
     response = say(call, chat)
     assert response.response == REFUSAL
     assert response.metadata["demur"]["outcome"] == "abstained"
@@ -130,13 +123,13 @@ def test_no_answer_passes(call: str) -> None:
 
 @BOTH
 def test_a_call_that_raises_leaves_no_trace_in_the_conversation(call: str) -> None:
-    inner = engine("context", RIGHT, WRONG, WRONG, RIGHT)
+    inner = chat_engine("context", RIGHT, WRONG, WRONG, RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail=Block(), budget=Budget(attempts=1))
     say(call, chat)
     with pytest.raises(AnswerRejected):
         say(call, chat, "And now?")
     assert told(chat) == [QUESTION, RIGHT]
-    first = GuardedChatEngine(engine("context", WRONG), judge(), on_fail=Block())
+    first = GuardedChatEngine(chat_engine("context", WRONG), judge(), on_fail=Block())
     with pytest.raises(AnswerRejected):
         say(call, first)
     assert told(first) == []
@@ -144,7 +137,7 @@ def test_a_call_that_raises_leaves_no_trace_in_the_conversation(call: str) -> No
 
 @BOTH
 def test_a_history_that_is_given(call: str) -> None:
-    inner = engine("context", WRONG, RIGHT, RIGHT)
+    inner = chat_engine("context", WRONG, RIGHT, RIGHT)
     given = [
         ChatMessage(role=MessageRole.USER, content="Hello."),
         ChatMessage(role=MessageRole.ASSISTANT, content="Good day."),
@@ -160,7 +153,7 @@ def test_a_history_that_is_given(call: str) -> None:
 
 @BOTH
 def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
-    inner = engine("context", WRONG, RIGHT)
+    inner = chat_engine("context", WRONG, RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail=Retrieve(finds(FACTS[3])))
     response = say(call, chat)
     assert response.response == RIGHT
@@ -173,7 +166,7 @@ def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
 @pytest.mark.parametrize("call", ["stream_chat", "astream_chat"])
 def test_by_sentences(call: str) -> None:
     good = f"{RIGHT} It was opened in 1911."
-    chat = GuardedChatEngine(engine("context", good), judge(), streaming="sentence")
+    chat = GuardedChatEngine(chat_engine("context", good), judge(), streaming="sentence")
     response = say(call, chat)
     assert len(response.pieces) == 2
     assert "".join(response.pieces) == good == response.response
@@ -186,7 +179,7 @@ TOLD, KNOWN = "My order is 4411.", "Your order is 4411."
 @BOTH
 @pytest.mark.parametrize("conversation", [True, False])
 def test_the_user_supports_an_answer_if_told_so(call: str, conversation: bool) -> None:
-    inner = engine("context", RIGHT, KNOWN)
+    inner = chat_engine("context", RIGHT, KNOWN)
     chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
     say(call, chat, TOLD)
     response = say(call, chat, "What is my order?")
@@ -201,14 +194,14 @@ def test_the_assistant_supports_none() -> None:
         ChatMessage(role=MessageRole.ASSISTANT, content=KNOWN),
     ]
     chat = GuardedChatEngine(
-        engine("context", KNOWN), judge(), on_fail="abstain", conversation=True
+        chat_engine("context", KNOWN), judge(), on_fail="abstain", conversation=True
     )
     assert say("chat", chat, "Again?", history).response == REFUSAL
 
 
 @pytest.mark.parametrize(("call", "conversation"), [("chat", True), ("achat", False)])
 def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversation: bool) -> None:
-    inner = engine("context", RIGHT, "Not at all.", RIGHT)
+    inner = chat_engine("context", RIGHT, "Not at all.", RIGHT)
     chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
     ferry = "When does the ferry to the northern islands sail?"
     said = [say(call, chat, text).response for text in (QUESTION, ferry, ferry)]
@@ -227,7 +220,7 @@ MARKED = "The Amber Tower is 84 metres tall [1]."
 def test_what_supports_an_answer_is_shown_and_part_of_the_conversation(
     kind: str, call: str
 ) -> None:
-    inner = engine(kind, RIGHT)
+    inner = chat_engine(kind, RIGHT)
     chat = GuardedChatEngine(inner, sentence_judge(), on_pass=Cite())
     response = say(call, chat)
     assert response.response == MARKED
@@ -244,7 +237,7 @@ def test_what_supports_an_answer_is_shown_and_part_of_the_conversation(
 
 
 def test_the_users_words_are_cited_where_they_support_an_answer() -> None:
-    inner = engine("context", RIGHT, KNOWN, RIGHT)
+    inner = chat_engine("context", RIGHT, KNOWN, RIGHT)
     chat = GuardedChatEngine(
         inner, sentence_judge(), on_fail="abstain", on_pass=Cite(), conversation=True
     )
@@ -264,7 +257,7 @@ def test_the_users_words_are_cited_where_they_support_an_answer() -> None:
 def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: Any) -> None:
     said = f"{RIGHT} The house beside it has 999 rooms. The tower was opened in 1911."
     chat = GuardedChatEngine(
-        engine("context", said),
+        chat_engine("context", said),
         sentence_judge(),
         on_fail=Strip(),
         on_pass=Cite(),
@@ -280,7 +273,7 @@ def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: A
 
 def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation() -> None:
     """Forget the unread answer, although LlamaIndex's engines remember it in their own thread."""
-    inner = engine("simple", WRONG)
+    inner = chat_engine("simple", WRONG)
     chat = GuardedChatEngine(inner, judge(), on_error="open")
     unread: Any = chat.stream_chat(QUESTION)
     until(lambda: len(inner.chat_history) == 2)
@@ -298,20 +291,19 @@ def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation() -> None:
 def test_a_memory_that_cannot_be_listed() -> None:
     memory = VectorMemory.from_defaults(embed_model=LangchainEmbedding(WordEmbeddings()))
     with pytest.raises(DemurError, match="conversation cannot be read"):
-        say("chat", GuardedChatEngine(engine("context", RIGHT, memory=memory), judge()))
+        say("chat", GuardedChatEngine(chat_engine("context", RIGHT, memory=memory), judge()))
 
 
 @pytest.mark.parametrize(
     ("kind", "call"), [("context", "stream_chat"), ("condense_question", "achat")]
 )
 def test_nothing_that_is_written_down_tells_what_was_rejected(kind: str, call: str) -> None:
-    response = say(call, GuardedChatEngine(engine(kind, WRONG), judge()))
-    told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
-    assert not any("97 metres" in one for one in told)
+    response = say(call, GuardedChatEngine(chat_engine(kind, WRONG), judge()))
+    assert "97 metres" not in written(response)
 
 
 async def test_the_default_memory_and_a_stream_that_is_left() -> None:
-    inner = engine("context", RIGHT, WRONG, RIGHT, RIGHT, memory=Memory.from_defaults())
+    inner = chat_engine("context", RIGHT, WRONG, RIGHT, RIGHT, memory=Memory.from_defaults())
     chat = GuardedChatEngine(inner, judge())
     await chat.achat(QUESTION)
     await chat.achat("And now?")
@@ -338,9 +330,7 @@ class Plain(BaseChatEngine):
             ChatMessage(role=MessageRole.USER, content=message),
             ChatMessage(role=MessageRole.ASSISTANT, content=said),
         ]
-        from llama_index.core.schema import NodeWithScore, TextNode
-
-        return AgentChatResponse(said, source_nodes=[NodeWithScore(node=TextNode(text=FACTS[0]))])
+        return AgentChatResponse(said, source_nodes=nodes_of(FACTS[0]))
 
     async def achat(self, message: str, chat_history: Any = None) -> AgentChatResponse:
         return self.chat(message, chat_history)

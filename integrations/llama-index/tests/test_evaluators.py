@@ -22,18 +22,19 @@ from llama_index.core.evaluation import BatchEvalRunner, EvaluationResult
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import BaseModel
 
-from demur import FEWL, DemurError, RefChecker, ReverseValidation
+from contract.evaluators import EVALUATORS
+from contract.member import Member
+from demur import DemurError, RefChecker, ReverseValidation, Sample
 from fake_llm import ScriptedLLM
+from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._metering import is_judging
-from llama_index.evaluation.demur._nodes import NodeDocument
+from llama_index.evaluation.demur._nodes import NodeDocument, as_nodes
 from llama_index.evaluation.demur.evaluators import (
-    FEWLEvaluator,
+    HallucinationEvaluator,
     HallucinationResult,
     RefCheckerEvaluator,
-    ReverseValidationEvaluator,
 )
 from support import facts
-from support.fakes import ScriptedModel
 
 _CONTEXTS = ["A list of items"]
 
@@ -58,11 +59,6 @@ async def test_the_small_judge_needs_no_llm() -> None:
             assert found.passing is passing
             assert facts.grade(number, found.evaluation) == "right"
             assert found.evaluation.usage.calls == 0
-
-
-def _fewl(llm: Any, **options: Any) -> FEWLEvaluator:
-    given = {"similarity": facts.alike, "n_answers": 2, "penalty": False, "threshold": 0.2}
-    return FEWLEvaluator(llm, **{**given, **options})
 
 
 # --- What a result says -------------------------------------------------------------------------
@@ -98,15 +94,6 @@ def test_undetermined_is_an_invalid_result(checker: RefCheckerEvaluator) -> None
         assert found.feedback == found.invalid_reason == found.evaluation.error
 
 
-def test_a_model_that_fails_is_an_invalid_result() -> None:
-    def script(stage: str, messages: Any) -> str:
-        raise PermissionError("not today")
-
-    found = RefCheckerEvaluator(ScriptedLLM(script=script)).evaluate("?", "It is.", _CONTEXTS)
-    assert found.invalid_result
-    assert "PermissionError: not today" in str(found.invalid_reason)
-
-
 def test_what_states_nothing_is_valid_and_undecided() -> None:
     llm = ScriptedLLM(script=lambda stage, messages: "No claims")
     found = RefCheckerEvaluator(llm).evaluate("Who?", "I do not know.", _CONTEXTS)
@@ -115,10 +102,10 @@ def test_what_states_nothing_is_valid_and_undecided() -> None:
     assert found.evaluation.nothing_to_check
 
 
-def test_without_a_threshold_there_is_a_score_alone(llm: ScriptedLLM) -> None:
-    found = _fewl(llm, threshold=None).evaluate(facts.question(2), facts.answer(2))
+def test_without_a_threshold_there_is_a_score_alone() -> None:
+    found = HallucinationEvaluator(lambda sample: 0.3).evaluate("?", facts.answer(2))
     assert (found.passing, found.invalid_result) == (None, False)
-    assert found.score is not None
+    assert found.score == 0.3
 
 
 async def test_without_a_response_there_is_nothing_to_evaluate(
@@ -144,11 +131,13 @@ def test_what_is_no_text_is_refused_by_its_name(checker: RefCheckerEvaluator) ->
         checker.evaluate_response("What?", text)
 
 
-def test_references_and_metadata_reach_the_method(llm: ScriptedLLM) -> None:
-    found = RefCheckerEvaluator(llm).evaluate("?", facts.answer(2), reference="A list of items")
+def test_references_and_metadata_reach_the_method(
+    llm: ScriptedLLM, checker: RefCheckerEvaluator
+) -> None:
+    found = checker.evaluate("?", facts.answer(2), reference="A list of items")
     assert found.passing
     assert found.sample.reference == "A list of items"
-    reverse = ReverseValidationEvaluator(llm)
+    reverse = HallucinationEvaluator(ReverseValidation(as_chat_model(llm)))
     found = reverse.evaluate("?", facts.answer(2), metadata={"entity": "item 2"})
     assert found.evaluation.details["entity_source"] == "caller"
 
@@ -213,26 +202,32 @@ async def test_responses_are_held_against_their_nodes(
 # --- Inside LlamaIndex --------------------------------------------------------------------------
 
 
-async def test_batch_runner(llm: ScriptedLLM) -> None:
-    runner = BatchEvalRunner(
-        {"refchecker": RefCheckerEvaluator(llm), "fewl": _fewl(llm)}, workers=8
+@pytest.mark.parametrize("member", EVALUATORS, ids=lambda member: member.name)
+async def test_every_evaluator_works_in_a_batch(member: Member) -> None:
+    runner = BatchEvalRunner({"it": HallucinationEvaluator(member.make())}, workers=8)
+    samples = [Sample.model_validate(member.give(number)) for number in range(6)]
+    given: Any = {
+        "queries": [sample.question for sample in samples],
+        "metadata": [sample.metadata for sample in samples],
+    }
+    contexts = [[context.page_content for context in sample.contexts] for sample in samples]
+    texts = await runner.aevaluate_response_strs(
+        response_strs=[sample.answer for sample in samples], contexts_list=contexts, **given
     )
-    numbers = range(6)
-    queries = [facts.question(number) for number in numbers]
-    texts = [facts.answer(number) for number in numbers]
-    found = await runner.aevaluate_response_strs(
-        queries=queries, response_strs=texts, contexts_list=[_CONTEXTS for _ in numbers]
-    )
-    responses = await runner.aevaluate_responses(
-        queries=queries, responses=[Response(text, _nodes()) for text in texts]
-    )
-    for results in (found, responses):
-        for number in numbers:
-            checked: Any = results["refchecker"][number]
-            assert checked.query == facts.question(number)
-            assert facts.grade(number, checked.evaluation) == "right"
-            score = facts.fewl_score(number, penalty=False)
-            assert results["fewl"][number].score == pytest.approx(score, abs=1e-12)
+    responses = [Response(sample.answer, as_nodes(sample.contexts)) for sample in samples]
+    for results in (texts, await runner.aevaluate_responses(responses=responses, **given)):
+        for number, (found, sample) in enumerate(zip(results["it"], samples, strict=True)):
+            assert isinstance(found, HallucinationResult)
+            assert found.query == sample.question
+            assert member.good(number, found.evaluation)
+
+
+def test_a_function_is_an_evaluator_too() -> None:
+    evaluator = HallucinationEvaluator(lambda sample: "red" in sample.answer)
+    assert evaluator.evaluate("?", facts.answer(2)).passing
+    assert evaluator.fingerprints == evaluator.get_prompts() == {}
+    with pytest.raises(TypeError, match="expected an evaluator"):
+        HallucinationEvaluator(7)  # type: ignore[arg-type]  # wrong
 
 
 _NOTEBOOK = """
@@ -281,24 +276,6 @@ def test_nested_event_loops_in_another_process_and_the_fingerprints_there(
 # --- Models and options -------------------------------------------------------------------------
 
 
-def test_other_models_are_taken_too(llm: ScriptedLLM) -> None:
-    validator, generator = ScriptedLLM(script=facts.judge), ScriptedModel(script=facts.judge)
-    ReverseValidationEvaluator(llm, validator=validator).evaluate("?", facts.answer(2))
-    assert (llm.stages, validator.stages) == (["construction"], ["access"])
-    second = ScriptedLLM(script=facts.judge)
-    found = _fewl([llm, second], generator=generator).evaluate(facts.question(2), facts.answer(2))
-    assert len(found.evaluation.details["answers"]) == 2
-    assert (llm.stages[1:], second.stages, generator.stages) == (
-        ["reference"],
-        ["reference"],
-        ["pairs"],
-    )
-    with pytest.raises(ValueError, match="empty list"):
-        FEWLEvaluator([])
-    with pytest.raises(TypeError, match="expected a LlamaIndex LLM"):
-        ReverseValidationEvaluator(llm, validator=7)  # type: ignore[typeddict-item]  # wrong
-
-
 class _Retriever(BaseRetriever):
     def __init__(self) -> None:
         super().__init__()
@@ -323,17 +300,9 @@ async def test_a_retriever_of_llamaindex_s(llm: ScriptedLLM) -> None:
         RefCheckerEvaluator(llm, retriever="here")  # type: ignore[typeddict-item]  # wrong
 
 
-@pytest.mark.parametrize(
-    ("ours", "core"),
-    [
-        (RefCheckerEvaluator, RefChecker),
-        (ReverseValidationEvaluator, ReverseValidation),
-        (FEWLEvaluator, FEWL),
-    ],
-)
-def test_options_and_their_defaults_are_those_of_the_core(ours: Any, core: Any) -> None:
+def test_options_and_their_defaults_are_those_of_the_core() -> None:
     options, of_core = (
         {name: parameter.default for name, parameter in [*signature.parameters.items()][1:]}
-        for signature in map(inspect.signature, (ours, core))
+        for signature in map(inspect.signature, (RefCheckerEvaluator, RefChecker))
     )
     assert options == of_core

@@ -15,44 +15,27 @@ from llama_index.core.evaluation import (
     FaithfulnessEvaluator,
 )
 from llama_index.core.instrumentation.dispatcher import instrument_tags
-from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.schema import QueryBundle
 
 from demur import Annotate, Evaluation, Sample
 from demur.observe.log import open_log
 from demur.observe.log import records as logged
 from fake_llm import ScriptedLLM
-from guarded_app import build, judge, query_engine
+from guarded_app import MODES, Said, ask, build, chat_engine, judge, query_engine
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.handler import ScoreEventHandler
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
-from scored_app import (
-    SPEECH,
-    added,
-    chat_engine,
-    listening,
-    routed,
-    settled,
-)
+from scored_app import SPEECH, added, listening, routed, settled
 from support.handlers import Records, echo
-from support.rag import FACTS, RIGHT, WRONG
-
-QUESTION = "How tall is the Amber Tower?"
-
-
-def ask(engine: Any, method: str, *given: Any) -> Any:
-    """Call a method of an engine, in an event loop if it needs one."""
-    called = getattr(engine, method)
-    return asyncio.run(called(*given)) if method.startswith("a") else called(*given)
-
+from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
 # --- What is recorded -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_a_query_with_its_answer_its_nodes_and_its_cost(method: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_a_query_with_its_answer_its_nodes_and_its_cost(mode: str) -> None:
     with listening(judge()) as (handler, records):
-        response = ask(query_engine(WRONG), method, QUESTION)
+        response = ask(mode, query_engine(WRONG))
         assert settled(handler)
     record = records.one
     assert (record.name, record.root, record.model) == ("query", record.id, "scripted")
@@ -88,7 +71,7 @@ def test_a_log_can_be_opened(tmp_path: Path) -> None:
 
 def test_of_a_router_the_outermost_query() -> None:
     with listening(echo) as (handler, records):
-        ask(routed(), "query", QUESTION)
+        routed().query(QUESTION)
         assert settled(handler)
     assert records.one.id == records.one.root
     assert records.one.contexts
@@ -159,7 +142,7 @@ def test_what_raises_raises_and_is_counted() -> None:
     engine = build(llm).as_query_engine(llm=llm)
     with listening(echo) as (handler, records):
         with pytest.raises(ConnectionError, match="gone"):
-            ask(engine, "aquery", QUESTION)
+            ask("async", engine)
         assert settled(handler)
         assert not records.all
         assert (handler.counts.runs, handler.counts.unanswered) == (1, 1)
@@ -199,19 +182,14 @@ def test_a_response_that_cannot_be_read_is_recorded_as_undetermined(
     assert "cannot be scored" in caplog.text
 
 
-class Fixed(CustomQueryEngine):
-    """Represent an engine for which LlamaIndex emits no events."""
-
-    def custom_query(self, query_str: str) -> str:
-        return SPEECH
-
-
 def test_what_tells_nothing_is_told_by_a_guard_that_lets_all_through() -> None:
     chat = chat_engine("context", WRONG)
     watched = GuardedChatEngine(chat, judge(), on_fail=Annotate(note=""))
-    fixed = GuardedQueryEngine(Fixed(), judge(), on_fail=Annotate(note=""))
+    # LlamaIndex emits no events for such an engine.
+    silent = Said(script=lambda _: SPEECH)
+    fixed = GuardedQueryEngine(silent, judge(), on_fail=Annotate(note=""))
     with listening() as (handler, records):
-        Fixed().query(QUESTION)
+        silent.query(QUESTION)
         chat.chat(QUESTION)
         assert handler.counts.runs == 0
         assert watched.chat(QUESTION).response == WRONG

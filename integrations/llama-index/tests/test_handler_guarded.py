@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from demur import AnswerRejected, Block
 from demur.observe import Record
-from guarded_app import judge, query_engine
+from guarded_app import ask, chat_engine, judge, query_engine, read
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
-from scored_app import chat_engine, listening, routed, settled
+from scored_app import listening, routed, settled
 from support.handlers import echo
-from support.rag import RIGHT, WRONG
-
-QUESTION = "How tall is the Amber Tower?"
+from support.rag import QUESTION, RIGHT, WRONG
 
 
 def verdicts(record: Record) -> list[str]:
     return [attempt.verdict for attempt in record.attempts]
 
 
-@pytest.mark.parametrize(("method", "streaming"), [("query", False), ("aquery", True)])
-def test_a_guarded_query(method: str, streaming: bool) -> None:
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_guarded_query(streaming: bool) -> None:
     guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT, streaming=streaming), judge())
-
-    async def aask() -> str:
-        response = await guarded.aquery(QUESTION)
-        return (await response.get_response() if streaming else response).response
-
     with listening(echo) as (handler, records):
-        answer = asyncio.run(aask()) if method == "aquery" else str(guarded.query(QUESTION))
+        answer = (read("async", guarded)[1] if streaming else ask("sync", guarded)).response
         assert settled(handler)
     record = records.one
     assert (record.name, record.outcome) == ("guard", "recovered")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +11,12 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ChatResp
 from llama_index.core.llms.callbacks import llm_chat_callback
 
 from fake_llm import ScriptedLLM
-from guarded_app import build, query_engine
+from guarded_app import MODES, build, query_engine, read
 from scored_app import SPEECH, listening, settled
 from support.handlers import echo
-from support.rag import FACTS
+from support.rag import FACTS, QUESTION
 from support.waiting import auntil
 
-QUESTION = "How tall is the Amber Tower?"
 WORDS = SPEECH.split()
 
 
@@ -140,21 +138,14 @@ async def test_an_asynchronous_stream_that_is_left() -> None:
     assert (handler.counts.runs, handler.counts.unanswered) == (2, 2)
 
 
-@pytest.mark.parametrize("method", ["query", "aquery"])
-def test_a_stream_that_breaks(method: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stream_that_breaks(mode: str) -> None:
     llm = breaking()
     engine = build(llm).as_query_engine(llm=llm, streaming=True)
 
-    def read() -> list[str]:
-        return [*engine.query(QUESTION).response_gen]
-
-    async def aread() -> list[str]:
-        response = await engine.aquery(QUESTION)
-        return [piece async for piece in response.async_response_gen()]
-
     with listening(echo) as (handler, records):
         with pytest.raises(ConnectionError, match="gone"):
-            asyncio.run(aread()) if method == "aquery" else read()
+            read(mode, engine)
         assert settled(handler)
     assert not records.all
     assert handler.counts.unanswered == 1

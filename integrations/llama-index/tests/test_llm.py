@@ -122,9 +122,6 @@ async def test_completions_do_not_hold_up_the_event_loop() -> None:
     assert within == [False]
 
 
-# --- Events -----------------------------------------------------------------------------------
-
-
 # --- Errors and retries -----------------------------------------------------------------------
 
 _PATIENT = CallPolicy(attempts=3, first_delay=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,11 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import FEWL, Evaluation, RefChecker, ReverseValidation
 from fake_llm import ScriptedLLM
-from llama_index.evaluation.demur.evaluators import (
-    FEWLEvaluator,
-    RefCheckerEvaluator,
-    ReverseValidationEvaluator,
-)
+from llama_index.evaluation.demur import HallucinationEvaluator, as_chat_model
 from support import facts
 from support.fakes import ScriptedModel
 
@@ -29,36 +25,19 @@ def _judge(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
     return message.model_copy(update={"usage_metadata": usage})
 
 
-@dataclass(frozen=True)
-class _Both:
-    """Hold an evaluator of each framework, as functions of the model that both ask."""
-
-    core: Callable[[Any], Any]
-    here: Callable[[Any], Any]
-
-
-def _fewl(make: Any) -> Callable[[Any], Any]:
-    options = {"similarity": facts.alike, "n_answers": 2, "penalty": True}
+def _fewl(model: Any) -> FEWL:
     # Two objects are used, because equal requests of one model are merged only if they overlap.
-    return lambda model: make([model, model.model_copy()], **options)
+    models = [model, model.model_copy()]
+    return FEWL(models, similarity=facts.alike, n_answers=2, penalty=True)
 
 
-_EVALUATORS = {
-    "refchecker per claim, sentences": _Both(
-        lambda model: RefChecker(model, checker="per_claim", aggregation="soft", threshold=0.4),
-        lambda llm: RefCheckerEvaluator(
-            llm, checker="per_claim", aggregation="soft", threshold=0.4
-        ),
+_EVALUATORS: dict[str, Callable[[Any], Any]] = {
+    "refchecker per claim, sentences": partial(
+        RefChecker, checker="per_claim", aggregation="soft", threshold=0.4
     ),
-    "refchecker logprobs": _Both(
-        lambda model: RefChecker(model, checker="logprobs"),
-        lambda llm: RefCheckerEvaluator(llm, checker="logprobs"),
-    ),
-    "reverse validation em": _Both(
-        lambda model: ReverseValidation(model, variant="em", threshold=0.5),
-        lambda llm: ReverseValidationEvaluator(llm, variant="em", threshold=0.5),
-    ),
-    "fewl": _Both(_fewl(FEWL), _fewl(FEWLEvaluator)),
+    "refchecker logprobs": partial(RefChecker, checker="logprobs"),
+    "reverse validation em": partial(ReverseValidation, variant="em", threshold=0.5),
+    "fewl": _fewl,
 }
 
 
@@ -73,10 +52,10 @@ def _essence(found: Evaluation) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("both", _EVALUATORS.values(), ids=_EVALUATORS)
-async def test_the_same_script_gives_the_same_evaluations(both: _Both) -> None:
+@pytest.mark.parametrize("make", _EVALUATORS.values(), ids=_EVALUATORS)
+async def test_the_same_script_gives_the_same_evaluations(make: Callable[[Any], Any]) -> None:
     model, llm = ScriptedModel(script=_judge), ScriptedLLM(script=_judge, reports_usage=False)
-    core, here = both.core(model), both.here(llm)
+    core, here = make(model), HallucinationEvaluator(make(as_chat_model(llm)))
     samples = [facts.sample(number) for number in range(4)]
     samples.append(samples[0].model_copy(update={"answer": " "}))
     for at, sample in enumerate(samples):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from llama_index.core import PromptTemplate
-from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import (
     PydanticResponse,
     Response,
@@ -38,6 +37,7 @@ from guarded_app import (
     finds,
     judge,
     llm_of,
+    nodes_of,
     prompts,
     query_engine,
     read,
@@ -166,8 +166,7 @@ def test_feedback_of_ones_own() -> None:
 
 
 def _response(text: str, *facts: str, **options: Any) -> Response:
-    nodes = [NodeWithScore(node=TextNode(text=fact)) for fact in facts]
-    return Response(text, source_nodes=nodes, **options)
+    return Response(text, source_nodes=nodes_of(*facts), **options)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -186,35 +185,27 @@ class Height(BaseModel):
     metres: int
 
 
-class Structured(BaseQueryEngine):
-    def __init__(self) -> None:
-        super().__init__(None)
+def structured() -> Said:
+    def script(query: str) -> PydanticResponse:
+        height = Height(metres=84 if "does not hold" in query else 97)
+        return PydanticResponse(height, nodes_of(FACTS[0]))
 
-    def _query(self, query_bundle: QueryBundle) -> Any:
-        nodes = [NodeWithScore(node=TextNode(text=FACTS[0]))]
-        right = "does not hold" in query_bundle.query_str
-        return PydanticResponse(Height(metres=84 if right else 97), nodes)
-
-    async def _aquery(self, query_bundle: QueryBundle) -> Any:
-        return self._query(query_bundle)
-
-    def _get_prompt_modules(self) -> Any:
-        return {}
+    return Said(script=script)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_structured_answer(mode: str) -> None:
-    guarded = ask(mode, GuardedQueryEngine(Structured(), judge()))
+    guarded = ask(mode, GuardedQueryEngine(structured(), judge()))
     assert isinstance(guarded, PydanticResponse)
     assert guarded.response == Height(metres=84)
     assert guarded.metadata is not None
     assert guarded.metadata["demur"]["outcome"] == "recovered"
     writer = ScriptedModel(script=lambda stage, messages: '{"metres": 84}')
-    repaired = ask(mode, GuardedQueryEngine(Structured(), judge(), model=writer))
+    repaired = ask(mode, GuardedQueryEngine(structured(), judge(), model=writer))
     assert isinstance(repaired, PydanticResponse)
     assert repaired.response == Height(metres=84)
     assert [node.text for node in repaired.source_nodes] == [FACTS[0]]
-    refused = ask(mode, GuardedQueryEngine(Structured(), judge(), on_fail="abstain"))
+    refused = ask(mode, GuardedQueryEngine(structured(), judge(), on_fail="abstain"))
     assert isinstance(refused, Response)
     assert str(refused) == REFUSAL
 

@@ -15,10 +15,10 @@ from llama_index.core.evaluation import (
     FaithfulnessEvaluator,
 )
 from llama_index.core.prompts.mixin import PromptDictType
-from llama_index.core.query_engine import CustomQueryEngine
 
 from demur import Evaluation, RefChecker, Sample
 from fake_llm import ScriptedLLM
+from guarded_app import Said
 from llama_index.evaluation.demur import (
     GuardedChatEngine,
     GuardedQueryEngine,
@@ -28,13 +28,6 @@ from llama_index.evaluation.demur._metering import is_judging
 from llama_index.evaluation.demur._runnables import adapted
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from support import facts
-
-
-class CustomEngine(CustomQueryEngine):
-    """Give one fixed answer."""
-
-    def custom_query(self, query_str: str) -> str:
-        return "Ada."
 
 
 class _Made(BaseEvaluator):
@@ -86,7 +79,7 @@ def test_what_judges_nothing_is_refused() -> None:
     chat = SimpleChatEngine.from_defaults(llm=ScriptedLLM(script=facts.judge))
     wrongs: Any = (7, [None], FaithfulnessEvaluator)
     takes: Any = (
-        partial(GuardedQueryEngine, CustomEngine()),
+        partial(GuardedQueryEngine, Said(script=lambda _: "Ada.")),
         partial(GuardedChatEngine, chat),
         partial(ScoreEventHandler, sink=print),
     )
@@ -99,7 +92,7 @@ def test_what_judges_nothing_is_refused() -> None:
 
 def test_a_mistake_in_an_evaluator_is_the_engine_s_caller_s_to_see() -> None:
     error = AttributeError("no such thing")
-    engine = GuardedQueryEngine(CustomEngine(), _Made(raises=error))
+    engine = GuardedQueryEngine(Said(script=lambda _: "Ada."), _Made(raises=error))
     with pytest.raises(AttributeError) as raised:
         engine.query("Who?")
     assert raised.value is error

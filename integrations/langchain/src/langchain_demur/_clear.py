@@ -30,7 +30,7 @@ def swapped(value: Any, old: str, answer: AIMessage | str | None) -> Any:
     """
     if not holds(value, old):
         return value
-    is_text = isinstance(value, (str, AIMessage)) and _folded(_text(value)) == _folded(old)
+    is_text = isinstance(value, (str, AIMessage)) and _folded(text_of(value)) == _folded(old)
     if is_text and answer is not None:
         return _in_place_of(value, answer)
     if isinstance(value, BaseMessage):
@@ -79,10 +79,10 @@ def _wanted(text: str) -> re.Pattern[str] | None:
 
 def _in_place_of(value: str | AIMessage, answer: AIMessage | str) -> AIMessage | str:
     if isinstance(value, str):
-        return _text(answer)
+        return text_of(answer)
     if isinstance(answer, AIMessage) and answer.id == value.id:
         return answer
-    return AIMessage(_text(answer), id=value.id, name=value.name)
+    return AIMessage(text_of(answer), id=value.id, name=value.name)
 
 
 def _without(message: BaseMessage, old: str) -> BaseMessage:
@@ -134,5 +134,6 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _text(answer: AIMessage | str) -> str:
+def text_of(answer: AIMessage | str) -> str:
+    """Return the text of an answer."""
     return answer if isinstance(answer, str) else str(answer.text)

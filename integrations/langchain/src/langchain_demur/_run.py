@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from demur import DemurError, Guard
 from demur.evaluators import EvaluatorLike, as_evaluators
@@ -21,7 +21,7 @@ from demur.guard import (
     make_policy,
     prepared,
 )
-from demur.shapes import Own, find_messages, this_turn
+from demur.shapes import Own, find_messages, kind_of, this_turn
 from langchain_demur._messages import MARK, marked
 
 Tell = Callable[[Any, Feedback], Any]
@@ -88,21 +88,32 @@ class NoAnswerYet(Exception):  # noqa: N818  # not an error: it carries a messag
         self.step = step
 
 
-@dataclass(frozen=True)
 class Guards:
-    """Hold guards around one chain that differ in how many attempts they have left."""
+    """Make guards around one chain that differ in how many attempts they have left."""
 
-    chain: Runnable[Any, Any]
-    evaluators: Evaluators
-    budget: Budget
-    options: Mapping[str, Any]
-    _first: Guard[Any, Any] = field(init=False)
+    def __init__(
+        self,
+        run: Any,
+        arun: Any,
+        evaluators: Evaluators,
+        budget: Budget | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Make the first guard, so that a wrong argument is reported before the first call.
 
-    def __post_init__(self) -> None:
+        Args:
+            run: The chain of the guards, as a function of the guard's input and the `Call`.
+            arun: The same, asynchronous.
+            evaluators: As `demur.Guard` takes them.
+            budget: As `demur.Guard` takes it.
+            options: The other options of `demur.Guard`.
+        """
+        self._chain = RunnableLambda(run, arun, name="demur:answer")
         # Made once for all guards, because the evaluators remember that they have judged before.
-        object.__setattr__(self, "evaluators", as_evaluators(self.evaluators))
-        # Built here, so that a wrong argument is reported before the first call.
-        object.__setattr__(self, "_first", self._build(self.budget))
+        self._evaluators = as_evaluators(evaluators)
+        self._budget = budget or Budget()
+        self._options = options
+        self._first = self._build(self._budget)
 
     def after(self, rejected: int) -> Guard[Any, Any]:
         """Return the guard for the answers that follow rejected answers of the same turn.
@@ -113,15 +124,11 @@ class Guards:
         if not rejected:
             return self._first
         # At least one attempt remains: the answer of this call is always judged.
-        return self._build(replace(self.budget, attempts=max(1, self.budget.attempts - rejected)))
+        return self._build(replace(self._budget, attempts=max(1, self._budget.attempts - rejected)))
 
     def _build(self, budget: Budget) -> Guard[Any, Any]:
-        return Guard(self.chain, *self.evaluators, budget=budget, answer="answer", **self.options)
-
-
-def answering(run: Any, arun: Any) -> Runnable[Any, Any]:
-    """Return the chain of a guard, made of two functions of the guard's input and the `Call`."""
-    return RunnableLambda(run, arun, name="demur:answer")
+        options = {**self._options, "budget": budget}
+        return Guard(self._chain, *self._evaluators, answer="answer", **options)
 
 
 def policy_of(
@@ -165,14 +172,6 @@ def named_apart(config: RunnableConfig | None = None) -> RunnableConfig:
     """
     kept = {key: value for key, value in (config or {}).items() if key != "run_id"}
     return cast(RunnableConfig, {**kept, "run_name": "demur:guard"})
-
-
-def kind_of(value: Any) -> str:
-    """Describe a value by its type and, if it is a mapping, its keys, without its content."""
-    if isinstance(value, Mapping):
-        keys = ", ".join(map(repr, value)) or "(none)"
-        return f"a {type(value).__name__} with the keys {keys}"
-    return f"a {type(value).__name__}"
 
 
 def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:

@@ -10,10 +10,10 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langgraph.types import Command
 
 from demur import DemurError
-from demur.shapes import last_written
-from langchain_demur._clear import CLEARED, sent_on, swapped
+from demur.shapes import kind_of, last_written
+from langchain_demur._clear import CLEARED, sent_on, swapped, text_of
 from langchain_demur._messages import calls_tools, only_text, without_text
-from langchain_demur._run import MESSAGES, Call, NoAnswerYet, is_own, kind_of, view_of
+from langchain_demur._run import MESSAGES, Call, NoAnswerYet, is_own, view_of
 
 _STRUCTURED = "structured_response"
 _ANSWERS = ("answer", "output", "result", "response", "generation")
@@ -39,7 +39,7 @@ class Update:
         """
         if is_own(answer, self.answer):
             return _like(self.output, self._with(answer))
-        return _cleared(self.output, self.values, self.state, _text(self.answer), answer)
+        return _cleared(self.output, self.values, self.state, text_of(self.answer), answer)
 
     def _with(self, answer: AIMessage | str) -> dict[str, Any]:
         """Return the update with the same answer, which now says what the guard did."""
@@ -96,7 +96,7 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
                 for message in messages
             ]
             update = {**values, MESSAGES: messages}
-            raise NoAnswerYet(_cleared(output, update, state, _text(last), None))
+            raise NoAnswerYet(_cleared(output, update, state, text_of(last), None))
         if last is not None:
             kept = without_text(last) if calls_tools(last) else only_text(last)
             messages = [kept if message is last else message for message in messages]
@@ -150,7 +150,3 @@ def _cleared(
     if isinstance(changed, Command):
         changed = replace(changed, goto=sent_on(changed.goto, old, answer))
     return changed
-
-
-def _text(answer: AIMessage | str) -> str:
-    return answer if isinstance(answer, str) else str(answer.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents import middleware
@@ -22,6 +23,7 @@ from demur.shapes import (
     NoSuchForm,
     check_reader,
     find_answer,
+    find_question,
     last_written,
     sources,
     tool_calls,
@@ -32,7 +34,6 @@ from langchain_demur._messages import (
     marked_as,
     only_last_speaks,
     only_text,
-    question_in,
     tell,
     without_text,
 )
@@ -40,7 +41,6 @@ from langchain_demur._run import (
     Call,
     Guards,
     NoAnswerYet,
-    answering,
     is_own,
     named_apart,
     outcome_of,
@@ -147,8 +147,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         }
         if contexts is not None:
             options["contexts"] = "documents"
-        chain = answering(self._answer, self._aanswer)
-        self._guards = Guards(chain, evaluators, budget or Budget(), options)
+        self._guards = Guards(self._answer, self._aanswer, evaluators, budget, options)
 
     def wrap_model_call(
         self,
@@ -280,7 +279,7 @@ def _start(
         rejected=rejected_in(conversation),
     )
     return call, {
-        "question": question_in(conversation),
+        "question": find_question(conversation),
         "messages": request.messages,
         _CONVERSATION: conversation,
     }
@@ -315,7 +314,7 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
     response, answer = judged.response, found["answer"]
     if not is_own(answer, judged.answer):
         # What was made of the rejected answer goes too: structured response and tool messages.
-        before = response.result[: _index(response.result, judged.last)]
+        before = takewhile(lambda message: message is not judged.last, response.result)
         return ModelResponse(
             result=only_last_speaks([*before, call.told(answer)]),
             structured_response=_repaired(response.structured_response, answer),
@@ -364,7 +363,3 @@ def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
         usage_metadata=last.usage_metadata,
         response_metadata={k: v for k, v in last.response_metadata.items() if k != "logprobs"},
     )
-
-
-def _index(messages: Sequence[Any], message: AIMessage) -> int:
-    return next(at for at, one in enumerate(messages) if one is message)

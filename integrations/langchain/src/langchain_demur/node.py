@@ -25,7 +25,6 @@ from langchain_demur._run import (
     Evaluators,
     Guards,
     NoAnswerYet,
-    answering,
     named_apart,
     policy_of,
     read_state,
@@ -131,7 +130,7 @@ def guarded_node(
         options["question"] = lambda given: read_state(question, given[_STATE], "question")
     if contexts is not None:
         options["contexts"] = contexts if isinstance(contexts, str) else "documents"
-    guarded = _GuardedNode(evaluators, budget or Budget(), options, answer, contexts)
+    guarded = _GuardedNode(evaluators, budget, options, answer, contexts)
     if isinstance(node, Runnable):
         return cast(Node, guarded.runnable(node))
     # An object that can be called is asynchronous if its `__call__` is.
@@ -146,15 +145,14 @@ class _GuardedNode:
     def __init__(
         self,
         evaluators: Evaluators,
-        budget: Budget,
+        budget: Budget | None,
         options: Mapping[str, Any],
         answer: str | None,
         contexts: Reader | None,
     ) -> None:
         self._key = answer
         self._contexts = contexts
-        chain = answering(self._answer, self._aanswer)
-        self._guards = Guards(chain, evaluators, budget, options)
+        self._guards = Guards(self._answer, self._aanswer, evaluators, budget, options)
 
     def function(self, node: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(node)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from ray import cloudpickle
 
 from demur import DemurError, NeighborStore, Threshold
 from demur.evaluators import FEWL, EvaluatorLike, as_evaluator
 from demur.scoring import Scorer
-
-T = TypeVar("T")
 
 Evaluators: TypeAlias = Mapping[str, EvaluatorLike]
 """A mapping from names, which the results show, to evaluators."""
@@ -91,11 +89,6 @@ def _check_store(store: NeighborStore | None) -> None:
         raise DemurError(f"{store} is a folder, which one process can open at a time: {_SERVER}")
 
 
-def fewls(evaluators: object) -> list[FEWL]:
-    """Return every FEWL among the evaluators, and inside of them."""
-    return [*_held(evaluators, FEWL)]
-
-
 def described(evaluators: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the scores of each evaluator depend on, as values of JSON."""
     return {
@@ -112,18 +105,20 @@ def _plain(threshold: Any) -> Any:
     return threshold.model_dump(mode="json") if isinstance(threshold, Threshold) else threshold
 
 
-def _held(owner: object, kind: type[T]) -> Iterator[T]:
-    """Yield the objects of a kind in an object, at any depth."""
+def fewls(evaluators: object) -> list[FEWL]:
+    """Return every FEWL among the evaluators, and inside of them at any depth."""
+    found: list[FEWL] = []
     seen: dict[int, object] = {}  # holds the objects, so that no id is used again
-    queue = deque([owner])
+    queue = deque([evaluators])
     while queue and len(seen) < _MOST_OBJECTS:
         value = queue.popleft()
         if id(value) in seen or isinstance(value, (type, ModuleType, str, bytes, int, float)):
             continue
         seen[id(value)] = value
-        if isinstance(value, kind):
-            yield value
+        if isinstance(value, FEWL):
+            found.append(value)
         queue.extend(_parts(value))
+    return found
 
 
 def _parts(value: object) -> Iterable[object]:

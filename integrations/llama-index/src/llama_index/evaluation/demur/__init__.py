@@ -1,27 +1,25 @@
 """Score the answers of LlamaIndex engines for hallucination, and act on the scores."""
 
-from llama_index.evaluation.demur._evaluating import HallucinationResult
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._result import GuardResult, trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.evaluators import (
-    FEWLEvaluator,
+    HallucinationEvaluator,
+    HallucinationResult,
     RefCheckerEvaluator,
-    ReverseValidationEvaluator,
 )
 from llama_index.evaluation.demur.few_shot import FEWLExamples
 from llama_index.evaluation.demur.handler import ScoreEventHandler
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 
 __all__ = [
-    "FEWLEvaluator",
     "FEWLExamples",
     "GuardResult",
     "GuardedChatEngine",
     "GuardedQueryEngine",
+    "HallucinationEvaluator",
     "HallucinationResult",
     "RefCheckerEvaluator",
-    "ReverseValidationEvaluator",
     "ScoreEventHandler",
     "as_chat_model",
     "trace_of",

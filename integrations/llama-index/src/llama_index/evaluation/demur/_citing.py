@@ -53,7 +53,9 @@ def numbered(nodes: Sequence[NodeWithScore], trace: Trace) -> list[NodeWithScore
     quotes: dict[int, list[dict[str, Any]]] = {}
     for citation in trace.citations:
         of_node = quotes.setdefault(citation.document, [])
-        if (quote := _quote(citation, last.contexts)) not in of_node:
+        place = _place(citation, last.contexts)
+        quote = {"text": citation.quote, "start": place.start, "end": place.end}
+        if quote not in of_node:
             of_node.append(quote)
     # If `Cite` corrected the engine's own marks, these may have the number of any context.
     recited = last.verdict == "passed" and last.recovery == "cite"
@@ -80,11 +82,6 @@ def _told(citation: Citation, contexts: Sequence[Document]) -> dict[str, Any]:
         "doc_start": place.doc_start,
         "doc_end": place.doc_end,
     }
-
-
-def _quote(citation: Citation, contexts: Sequence[Document]) -> dict[str, Any]:
-    place = _place(citation, contexts)
-    return {"text": citation.quote, "start": place.start, "end": place.end}
 
 
 def _place(citation: Citation, contexts: Sequence[Document]) -> NodePlace:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -12,8 +14,6 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 from llama_index.core.instrumentation.span import active_span_id
-from llama_index.core.schema import NodeWithScore
-from llama_index.core.tools import ToolOutput
 from llama_index_instrumentation import get_dispatcher
 
 from demur import Guard
@@ -33,12 +33,10 @@ from demur.guard import (
     Trace,
     make_policy,
 )
+from llama_index.evaluation.demur._answer import Answer
 from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened
-from llama_index.evaluation.demur._citing import numbered
 from llama_index.evaluation.demur._llm import as_chat_model
-from llama_index.evaluation.demur._nodes import KEY, as_nodes, as_retriever
-from llama_index.evaluation.demur._reply import Reply
-from llama_index.evaluation.demur._result import GuardResult
+from llama_index.evaluation.demur._nodes import KEY, as_retriever
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
@@ -50,103 +48,6 @@ from llama_index.evaluation.demur.events import (
 StreamingMode = Literal["buffer", "sentence"]
 
 _dispatcher = get_dispatcher(__name__)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Represent the answer that a guarded call ended with."""
-
-    text: str
-    reply: Reply
-    """What the engine replied when it gave this answer, or an answer that was edited since."""
-    trace: Trace
-
-    @property
-    def said(self) -> str:
-        """Return the text, without the marks of citations if the answer passed."""
-        last = self.trace.attempts[-1]
-        return last.answer if last.verdict == "passed" else self.text
-
-    @property
-    def unedited(self) -> bool:
-        """Return whether the text is what the engine said, apart from citations."""
-        return self.reply.text == self.said
-
-    @property
-    def verbatim(self) -> bool:
-        """Return whether the text is exactly what the engine said, without citations."""
-        return self.reply.text == self.text and not self.trace.citations
-
-    @property
-    def first(self) -> bool:
-        """Return whether the engine was asked only once."""
-        return len(self.trace.attempts) == 1
-
-    @property
-    def nodes(self) -> list[NodeWithScore]:
-        """Return the nodes that the answer was given from.
-
-        For a repaired answer, they are the nodes that the repairing model was shown.
-        """
-        last = self.trace.attempts[-1]
-        made = next(one.origin for one in reversed(self.trace.attempts) if one.origin != "edit")
-        if made == "repair" and last.answer == self.said:
-            return as_nodes(last.contexts)
-        return self.reply.nodes
-
-    @property
-    def source_nodes(self) -> list[NodeWithScore]:
-        """Return `nodes`, in the order that the numbers in the text refer to."""
-        return self.nodes if self.verbatim else numbered(self.nodes, self.trace)
-
-    @property
-    def sources(self) -> list[ToolOutput]:
-        """Return the outputs of a chat engine's tools.
-
-        The list is empty if the text is not what the engine said. An output may hold the engine's
-        own text, which then must not leave. If the engine was asked again, the inputs of the tools
-        are left out, because they quote the rejected answer.
-        """
-        found = getattr(self.reply.response, "sources", []) if self.unedited else []
-        return found if self.first else [one.model_copy(update={"raw_input": {}}) for one in found]
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Return what the engine put beside the text.
-
-        If the text is not what the engine said, only the metadata of the nodes is returned.
-        """
-        return self.reply.metadata if self.unedited else self.reply.node_metadata
-
-
-@dataclass(eq=False)
-class End:
-    """Hold what the response of a stream gets at the end of the stream.
-
-    The response holds the same lists and the same mapping, which are filled in at the end.
-    """
-
-    nodes: list[NodeWithScore]
-    sources: list[ToolOutput]
-    """The outputs of a chat engine's tools. They may hold an answer, so they are there only if it
-    passed."""
-    metadata: dict[str, Any]
-    text: str | None = None
-    """The answer that holds, which may be less than what was streamed; None until the end. The
-    trace is not kept here, because loggers that look into every object would write it down."""
-
-    @classmethod
-    def of(cls, reply: Reply) -> End:
-        """Return the end of a stream that has begun."""
-        return cls([*reply.nodes], [], reply.node_metadata)
-
-    def reached(self, answer: Answer) -> None:
-        """Fill in the answer, when the stream has ended."""
-        self.text = answer.text
-        self.nodes[:] = answer.source_nodes
-        self.sources[:] = answer.sources
-        self.metadata.update(answer.metadata)
-        self.metadata[KEY] = GuardResult.of(answer.trace)
 
 
 class Guarding:
@@ -186,21 +87,20 @@ class Guarding:
                 f"response.metadata[{KEY!r}]['citations'] has the citations"
             )
         given = {"on_fail": on_fail, "on_pass": on_pass, "model": model, **options}
-        given["conversation"] = conversation
-        self._given = (asks, evaluators, given)
+        self._made = partial(Guarding, asks, evaluators, conversation=conversation, **given)
         self._guard: Guard[Ask, dict[str, Any]] = _EngineGuard(
             AskedEngine(asks),  # type: ignore[arg-type, call-arg]  # mypy's plugin sees no __init__
             *map(adapted, evaluators),
             on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=asks.retriever),
             on_pass=on_pass,
-            question=_question,
+            question=attrgetter("question"),
             answer="answer",
             conversation=conversation or False,
             **options,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, self._given
+        return self._made, ()
 
     def answer(self, ask: Ask) -> Answer | Opened:
         """Return the checked answer, or the stream that the engine opened, for `stream` to read."""
@@ -273,14 +173,6 @@ class _EngineGuard(Guard[Ask, dict[str, Any]]):
             return await super()._aoutput(input, run_manager, config, **kwargs)
         except Opened as opened:
             return {"opened": opened}
-
-
-def _made(asks: Asks, evaluators: Sequence[Any], given: Mapping[str, Any]) -> Guarding:
-    return Guarding(asks, evaluators, **given)
-
-
-def _question(ask: Ask) -> str:
-    return ask.question
 
 
 def _adapted(recovery: Again) -> Again:

@@ -10,8 +10,8 @@ from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 
 from demur import Evaluation, Sample, Usage
 from demur.evaluators import EvaluatorLike as Accepted
-from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
 from llama_index.evaluation.demur._metering import Meter, while_judging
+from llama_index.evaluation.demur.evaluators import HallucinationEvaluator
 
 EvaluatorLike = BaseEvaluator | Accepted
 """What engines and handlers take as an evaluator."""

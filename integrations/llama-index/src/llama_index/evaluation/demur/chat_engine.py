@@ -22,6 +22,7 @@ from llama_index.core.schema import NodeWithScore
 from demur import DemurError
 from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
+from llama_index.evaluation.demur._answer import Answer, End
 from llama_index.evaluation.demur._asking import (
     Ask,
     Asks,
@@ -31,15 +32,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import (
-    Answer,
-    End,
-    Guarding,
-    StreamingMode,
-)
-from llama_index.evaluation.demur._nodes import KEY, as_documents
+from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 History = list[ChatMessage]
@@ -184,7 +179,7 @@ class GuardedChatEngine(BaseChatEngine):
         end = End.of(answer.reply)
         if isinstance(answer, Opened):
             pieces = self._guarding.stream(ask, answer, self._done(turn, end))
-            return _streaming(end, chat_stream=self._spoken(turn, pieces))
+            return _streaming(end, chat_stream=self._responses(turn, pieces))
         self._done(turn, end)(answer)  # the engine does not stream
         return _streaming(end, chat_stream=iter([_said(answer.text, answer.text)]))
 
@@ -199,7 +194,7 @@ class GuardedChatEngine(BaseChatEngine):
         end = End.of(answer.reply)
         if isinstance(answer, Opened):
             pieces = self._guarding.astream(ask, answer, self._done(turn, end))
-            return _streaming(end, achat_stream=self._aspoken(turn, pieces))
+            return _streaming(end, achat_stream=self._aresponses(turn, pieces))
         self._done(turn, end)(answer)
         return _streaming(end, achat_stream=_only(_said(answer.text, answer.text)))
 
@@ -262,7 +257,7 @@ class GuardedChatEngine(BaseChatEngine):
 
         return done
 
-    def _spoken(self, turn: _Turn, pieces: Iterator[str]) -> Iterator[ChatResponse]:
+    def _responses(self, turn: _Turn, pieces: Iterator[str]) -> Iterator[ChatResponse]:
         text = ""
         try:
             for piece in pieces:
@@ -271,7 +266,7 @@ class GuardedChatEngine(BaseChatEngine):
         finally:
             self._remember(turn, None)  # unless it is done
 
-    async def _aspoken(
+    async def _aresponses(
         self, turn: _Turn, pieces: AsyncGenerator[str, None]
     ) -> AsyncIterator[ChatResponse]:
         text = ""
@@ -360,14 +355,20 @@ def _response(answer: Answer) -> AgentChatResponse:
     If the engine gave the answer, it is a copy of the engine's own response.
     """
     given = answer.reply.response
-    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
         as_given = answer.first and answer.verbatim
         nodes = given.source_nodes if as_given else answer.source_nodes
-        changes = {"sources": answer.sources, "source_nodes": nodes, "metadata": metadata}
-        copied: AgentChatResponse = changed(given, response=answer.text, **changes)
+        copied: AgentChatResponse = changed(
+            given,
+            response=answer.text,
+            sources=answer.sources,
+            source_nodes=nodes,
+            metadata=answer.metadata,
+        )
         return copied
-    return AgentChatResponse(answer.text, answer.sources, answer.source_nodes, metadata=metadata)
+    return AgentChatResponse(
+        answer.text, answer.sources, answer.source_nodes, metadata=answer.metadata
+    )
 
 
 @dataclass

@@ -1,46 +1,247 @@
-"""Provide demur's evaluators as LlamaIndex evaluators: RefChecker, Reverse Validation, FEWL."""
+"""Provide demur's evaluators as LlamaIndex evaluators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    StreamingResponse,
+)
+from llama_index.core.chat_engine.types import AGENT_CHAT_RESPONSE_TYPE
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 from llama_index.core.llms import LLM
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 
-from demur import (
-    FEWL,
-    CallPolicy,
-    NeighborStore,
-    RefChecker,
-    ReverseValidation,
-    Sample,
-    Threshold,
-)
-from demur.evaluators import (
-    FEWLPrompts,
-    Matcher,
-    RefCheckerPrompts,
-    ReverseValidationPrompts,
-)
-from demur.similarity import SimilarityLike
-from llama_index.evaluation.demur._evaluating import HallucinationEvaluator, HallucinationResult
+from demur import CallPolicy, DemurError, Evaluation, RefChecker, Sample, Threshold
+from demur.evaluators import EvaluatorLike, RefCheckerPrompts, as_evaluator
+from demur.runtime.prompting import Prompt
 from llama_index.evaluation.demur._llm import as_chat_model
-from llama_index.evaluation.demur._nodes import as_retriever
+from llama_index.evaluation.demur._metering import while_judging
+from llama_index.evaluation.demur._nodes import as_documents, as_retriever
+from llama_index.evaluation.demur._prompts import as_prompt, as_template
+from llama_index.evaluation.demur._reply import Reply, read
+from llama_index.evaluation.demur._result import evidence_of
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-Model: TypeAlias = LLM | BaseChatModel | str
-_FEWL_PROMPTS = FEWLPrompts()
-_REFCHECKER_PROMPTS = RefCheckerPrompts()
-_REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
+_Response: TypeAlias = RESPONSE_TYPE | AGENT_CHAT_RESPONSE_TYPE
+_PROMPTS = RefCheckerPrompts()
 
 
-class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
+class HallucinationResult(EvaluationResult):
+    """Hold an evaluation by demur, as a LlamaIndex result with all of its details."""
+
+    evaluation: Evaluation
+    """The whole evaluation: claims with their evidence, usage, fingerprints and all figures."""
+    sample: Sample
+    """The sample that was judged. For a response, the contexts are its source nodes."""
+
+    @property
+    def evidence(self) -> list[dict[str, Any]]:
+        """Return the passages that decided about claims, as `evidence_of` describes them."""
+        return evidence_of([self.evaluation], self.sample.contexts)
+
+
+class HallucinationEvaluator(BaseEvaluator):
+    """Evaluate answers in LlamaIndex with any evaluator of demur.
+
+    The `feedback` of a result is the evaluation's explanation. If nothing could be decided
+    (`evaluation.undetermined`), `invalid_result` is True, `invalid_reason` says why, and `score`
+    and `passing` are None. If the answer states nothing to check, or the evaluator has no
+    threshold, `passing` is None and the result is valid.
+
+    Many of LlamaIndex's LLMs have a default temperature above 0. Set it to 0 to have an answer
+    judged the same each time, as far as the model allows.
+
+    Examples:
+        >>> evaluator = HallucinationEvaluator(ReverseValidation(as_chat_model(llm)))
+        >>> BatchEvalRunner({"reverse validation": evaluator})
+
+    Args:
+        evaluator: An evaluator, or anything else that `demur.evaluators.as_evaluator` takes.
+
+    Raises:
+        TypeError: `evaluator` is none of these.
+    """
+
+    def __init__(self, evaluator: EvaluatorLike) -> None:
+        """Make the evaluator; the class describes the argument."""
+        self._evaluator = as_evaluator(evaluator)
+
+    @property
+    def evaluator(self) -> Runnable[Any, Evaluation]:
+        """Return demur's evaluator, a Runnable from `Sample` to `Evaluation`.
+
+        An update of the prompts replaces it with another object.
+        """
+        return self._evaluator
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Return what the scores depend on beside the sample, as texts by name.
+
+        Scores with other fingerprints cannot be compared. A function has none.
+        """
+        return getattr(self._evaluator, "fingerprints", {})
+
+    def evaluate(
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
+        *,
+        reference: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        sleep_time_in_seconds: float = 0,
+        **kwargs: Any,
+    ) -> HallucinationResult:
+        """Evaluate an answer in this thread, even if an event loop runs in it.
+
+        Args:
+            query: The question.
+            response: The answer.
+            contexts: The texts that the answer was given from.
+            reference: A text known to be right, such as a gold answer.
+            metadata: The metadata of the sample, such as "entity" for Reverse Validation.
+            sleep_time_in_seconds: The seconds to wait first.
+            **kwargs: Ignored. A `BatchEvalRunner` passes arguments here that are for other
+                evaluators.
+
+        Raises:
+            ValueError: There is no response, or the contexts are not a list of texts.
+            TypeError: The query, the response or the reference is not a text.
+        """
+        sample = _sample(query, response, contexts, reference, metadata)
+        time.sleep(sleep_time_in_seconds)
+        return self._judge(sample)
+
+    async def aevaluate(
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
+        *,
+        reference: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        sleep_time_in_seconds: float = 0,
+        **kwargs: Any,
+    ) -> HallucinationResult:
+        """Do the same as `evaluate`, natively asynchronous."""
+        sample = _sample(query, response, contexts, reference, metadata)
+        await asyncio.sleep(sleep_time_in_seconds)
+        return await self._ajudge(sample)
+
+    def evaluate_response(
+        self,
+        query: str | None = None,
+        response: _Response | None = None,
+        *,
+        reference: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        sleep_time_in_seconds: float = 0,
+        **kwargs: Any,
+    ) -> HallucinationResult:
+        """Evaluate an engine's response against its source nodes, as the model was shown them.
+
+        Args:
+            query: The question.
+            response: A response of a query engine or a chat engine. A stream is read to its end.
+                The text of a query engine's stream stays readable, that of a chat engine's stream
+                does not.
+            reference: As in `evaluate`.
+            metadata: As in `evaluate`.
+            sleep_time_in_seconds: As in `evaluate`.
+            **kwargs: Ignored.
+
+        Raises:
+            ValueError: There is no response.
+            TypeError: The response is a text, or the query or the reference is not a text.
+            DemurError: The response is not one of LlamaIndex's, or is an asynchronous stream, which
+                `aevaluate_response` reads.
+        """
+        reply = _read(response)
+        if isinstance(response, AsyncStreamingResponse) and reply.streams:
+            raise DemurError(
+                "an AsyncStreamingResponse cannot be read synchronously: call aevaluate_response"
+            )
+        # `get_response` keeps the text, so that the response can still be shown later.
+        if isinstance(response, StreamingResponse):
+            reply = read(response.get_response())
+        text = "".join(reply.pieces())
+        sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
+        time.sleep(sleep_time_in_seconds)
+        return self._judge(sample)
+
+    async def aevaluate_response(
+        self,
+        query: str | None = None,
+        response: _Response | None = None,
+        *,
+        reference: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        sleep_time_in_seconds: float = 0,
+        **kwargs: Any,
+    ) -> HallucinationResult:
+        """Do the same as `evaluate_response`, natively asynchronous."""
+        reply = _read(response)
+        if isinstance(response, StreamingResponse):
+            reply = read(await asyncio.to_thread(response.get_response))
+        elif isinstance(response, AsyncStreamingResponse):
+            reply = read(await response.get_response())
+        text = "".join([piece async for piece in reply.apieces()])
+        sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
+        await asyncio.sleep(sleep_time_in_seconds)
+        return await self._ajudge(sample)
+
+    def _judge(self, sample: Sample) -> HallucinationResult:
+        with while_judging():
+            return _result(self._evaluator.invoke(sample), sample)
+
+    async def _ajudge(self, sample: Sample) -> HallucinationResult:
+        with while_judging():
+            return _result(await self._evaluator.ainvoke(sample), sample)
+
+    def _get_prompts(self) -> PromptDictType:
+        prompts = _prompts_of(getattr(self._evaluator, "prompts", None))
+        return {name: as_template(prompt) for name, prompt in prompts.items()}
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: Mapping[str, BasePromptTemplate]) -> None:
+        evaluator: Any = self._evaluator
+        prompts: Any = getattr(evaluator, "prompts", None)
+        now, ours = _prompts_of(prompts), _prompts_of(type(prompts)())
+        unknown = [name for name in prompts_dict if name not in now]
+        if unknown:
+            raise ValueError(
+                f"unknown prompts {', '.join(map(repr, unknown))}: expected some of "
+                f"{', '.join(map(repr, now)) or 'none'}"
+            )
+        # RefChecker gives the question to every prompt.
+        further = {"question"} if isinstance(evaluator, RefChecker) else set()
+        updated = {
+            name: as_prompt(name, template, ours[name], now[name], further)
+            for name, template in prompts_dict.items()
+        }
+        if updated and (changed := replace(prompts, **updated)) != prompts:
+            self._evaluator = evaluator.model_copy(update={"prompts": changed})
+
+
+class RefCheckerEvaluator(HallucinationEvaluator):
     """Split an answer into claims, and label each claim against the contexts (arXiv 2405.14486).
 
     `score` is the share of the claims that the contexts entail, in [0, 1]. `passing` is whether the
@@ -64,11 +265,9 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         ValueError, TypeError, DemurError: For the same reasons as in `demur.RefChecker`.
     """
 
-    _further = frozenset({"question"})  # `demur.RefChecker` gives the question to every prompt
-
     def __init__(
         self,
-        llm: Model | None = None,
+        llm: LLM | BaseChatModel | str | None = None,
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
@@ -76,7 +275,7 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         aggregation: Literal["strict", "major", "soft"] = "strict",
         threshold: float | Threshold | str | Path | None = 0.8,
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
-        prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
+        prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
         max_windows: int | None = None,
         name: str | None = None,
@@ -101,136 +300,59 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         )
 
 
-class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
-    """Judge an answer about one entity by whether a model can find the entity from the answer.
-
-    `passing` is whether the model finds the entity. `score` is 1 if it does, else 0. With
-    variant="em", `score` is the share of the requirements that the found entity meets, in [0, 1],
-    and must reach `threshold`. Contexts are not read. `metadata={"entity": ...}` in a call names
-    the entity. `demur.ReverseValidation` describes the method.
-
-    Args:
-        llm: A LlamaIndex LLM, a LangChain chat model, or a name for `demur.resolve_model`. None:
-            `Settings.llm`.
-        validator: The model that looks for the entity, in the same forms. None: the same model.
-
-    The other arguments are those of `demur.ReverseValidation`.
-
-    Raises:
-        ValueError, TypeError, DemurError: For the same reasons as in `demur.ReverseValidation`.
-    """
-
-    def __init__(
-        self,
-        llm: Model | None = None,
-        *,
-        variant: Literal["qg", "em"] = "qg",
-        validator: Model | None = None,
-        entity: Callable[[Sample], str | None] | None = None,
-        matcher: str | Matcher = "normalized",
-        threshold: float | Threshold | str | Path = 0.8,
-        prompts: ReverseValidationPrompts = _REVERSE_VALIDATION_PROMPTS,
-        name: str | None = None,
-        call_policy: CallPolicy | None = None,
-    ) -> None:
-        """Make the evaluator; the class describes the arguments."""
-        super().__init__(
-            ReverseValidation(
-                as_chat_model(llm),
-                variant=variant,
-                validator=None if validator is None else as_chat_model(validator),
-                entity=entity,
-                matcher=matcher,
-                threshold=threshold,
-                prompts=prompts,
-                name=name,
-                call_policy=call_policy,
-            )
-        )
+def _prompts_of(prompts: Any) -> dict[str, Prompt]:
+    """Return the prompts in a dataclass by name; an evaluator without one has none."""
+    named = fields(prompts) if is_dataclass(prompts) else ()
+    found = {field.name: getattr(prompts, field.name) for field in named}
+    return {name: one for name, one in found.items() if isinstance(one, Prompt)}
 
 
-class FEWLEvaluator(HallucinationEvaluator[FEWL]):
-    """Score an answer by reference models, without a gold answer (arXiv 2402.10412).
-
-    `score` is within (-0.5, 0.5) for the total variation divergence; higher is better. Scores of
-    other models or options cannot be compared. `passing` is whether `score` reaches `threshold`,
-    and None without a threshold. Contexts are not read, and a query is needed. `demur.FEWL`
-    describes the method.
-
-    Args:
-        llm: The reference models, which answer the query too. Give a LlamaIndex LLM, a LangChain
-            chat model, or a name for `demur.resolve_model`: this model gives several answers. Or
-            give a list of them: each model gives one answer. None: `Settings.llm`.
-        generator: The model that writes the wrong answers and their corrections, in the same forms
-            but not as a list. None: the first reference model.
-
-    The other arguments are those of `demur.FEWL`.
-
-    Raises:
-        ValueError, TypeError, DemurError: For the same reasons as in `demur.FEWL`.
-    """
-
-    def __init__(
-        self,
-        llm: Model | list[Model] | tuple[Model, ...] | None = None,
-        *,
-        generator: Model | None = None,
-        similarity: SimilarityLike = "cosine",
-        n_answers: int = 5,
-        n_wrong: int = 25,
-        k_neighbors: int = 25,
-        max_neighbor_similarity: float = 0.8,
-        weighting: Literal[
-            "expertise", "agreement", "uniform", "best", "ideal", "first"
-        ] = "expertise",
-        penalty: bool | Literal["auto"] = "auto",
-        divergence: Literal["tv", "js", "kl"] = "tv",
-        normalization: Literal["paper", "mean_one"] = "mean_one",
-        temperature: float = 1.0,
-        neighbors: NeighborStore | None = None,
-        threshold: float | Threshold | str | Path | None = None,
-        neighbor_choice: Literal["nearest", "random"] = "nearest",
-        min_pairs: int = 3,
-        premise: Literal["answer", "reference"] = "answer",
-        prompts: FEWLPrompts = _FEWL_PROMPTS,
-        name: str | None = None,
-        call_policy: CallPolicy | None = None,
-    ) -> None:
-        """Make the evaluator; the class describes the arguments."""
-        models = (
-            [as_chat_model(one) for one in llm]
-            if isinstance(llm, (list, tuple))
-            else as_chat_model(llm)
-        )
-        super().__init__(
-            FEWL(
-                models,
-                generator=None if generator is None else as_chat_model(generator),
-                similarity=similarity,
-                n_answers=n_answers,
-                n_wrong=n_wrong,
-                k_neighbors=k_neighbors,
-                max_neighbor_similarity=max_neighbor_similarity,
-                weighting=weighting,
-                penalty=penalty,
-                divergence=divergence,
-                normalization=normalization,
-                temperature=temperature,
-                neighbors=neighbors,
-                threshold=threshold,
-                neighbor_choice=neighbor_choice,
-                min_pairs=min_pairs,
-                premise=premise,
-                prompts=prompts,
-                name=name,
-                call_policy=call_policy,
-            )
-        )
+def _sample(
+    query: str | None,
+    response: str | None,
+    contexts: Sequence[str | Document] | None,
+    reference: str | None,
+    metadata: Mapping[str, Any] | None,
+) -> Sample:
+    if response is None:
+        raise ValueError("there is no response to evaluate: pass response=...")
+    # Checked here, so that the error has LlamaIndex's names and not demur's.
+    for name, text in (("query", query), ("response", response), ("reference", reference)):
+        if not (text is None or isinstance(text, str)):
+            whole = ": call evaluate_response for engines' responses" if name == "response" else ""
+            raise TypeError(f"{name}: expected text, got {type(text).__name__}{whole}")
+    return Sample.model_validate(
+        {
+            "question": query,
+            "answer": response,
+            "contexts": contexts,
+            "reference": reference,
+            "metadata": metadata or {},
+        }
+    )
 
 
-__all__ = [
-    "FEWLEvaluator",
-    "HallucinationResult",
-    "RefCheckerEvaluator",
-    "ReverseValidationEvaluator",
-]
+def _read(response: _Response | None) -> Reply:
+    if response is None:
+        raise ValueError("there is no response to evaluate: pass response=...")
+    if isinstance(response, str):
+        raise TypeError("response: expected an engine's response, got str: call evaluate for texts")
+    return read(response)
+
+
+def _result(evaluation: Evaluation, sample: Sample) -> HallucinationResult:
+    return HallucinationResult(
+        query=sample.question,
+        contexts=[document.page_content for document in sample.contexts],
+        response=sample.answer,
+        passing=evaluation.passed,
+        score=evaluation.score,
+        feedback=evaluation.explanation,
+        invalid_result=evaluation.undetermined,
+        invalid_reason=evaluation.error,
+        evaluation=evaluation,
+        sample=sample,
+    )
+
+
+__all__ = ["HallucinationEvaluator", "HallucinationResult", "RefCheckerEvaluator"]

@@ -18,7 +18,6 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -27,6 +26,7 @@ from demur import DemurError
 from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
+from llama_index.evaluation.demur._answer import Answer, End
 from llama_index.evaluation.demur._asking import (
     Ask,
     Asks,
@@ -35,15 +35,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import (
-    Answer,
-    End,
-    Guarding,
-    StreamingMode,
-)
-from llama_index.evaluation.demur._nodes import KEY, as_documents
+from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 
@@ -98,7 +92,6 @@ class GuardedQueryEngine(BaseQueryEngine):
             returns the answer that holds.
         model: A shorter form of `on_fail`: an LLM, a LangChain chat model, or a name for
             `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
-        callback_manager: A callback manager of LlamaIndex. None: the engine's own.
 
     Raises:
         ValueError: There is no evaluator, or an evaluator has no threshold; an argument is out of
@@ -118,7 +111,6 @@ class GuardedQueryEngine(BaseQueryEngine):
         on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
         model: LLM | BaseChatModel | str | None = None,
-        callback_manager: CallbackManager | None = None,
     ) -> None:
         """Make the guarded engine; the class describes the arguments."""
         if not isinstance(query_engine, BaseQueryEngine):
@@ -126,8 +118,7 @@ class GuardedQueryEngine(BaseQueryEngine):
                 f"expected a LlamaIndex query engine, such as index.as_query_engine(), got "
                 f"{type(query_engine).__name__}"
             )
-        given = callback_manager or getattr(query_engine, "callback_manager", None)
-        super().__init__(given)
+        super().__init__(getattr(query_engine, "callback_manager", None))
         self._query_engine = query_engine
         self._guarding = Guarding(
             _Asks(query_engine),
@@ -264,11 +255,10 @@ def _response(answer: Answer) -> RESPONSE_TYPE:
     was repaired or trimmed, it has the engine's class, unless that class refuses the values.
     """
     given: RESPONSE_TYPE = answer.reply.response
-    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and not isinstance(given, (StreamingResponse, AsyncStreamingResponse)):
         as_given = answer.first and answer.verbatim
         nodes = given.source_nodes if as_given else answer.source_nodes
-        changes: dict[str, Any] = {"metadata": metadata, "source_nodes": nodes}
+        changes: dict[str, Any] = {"metadata": answer.metadata, "source_nodes": nodes}
         if isinstance(given, Response):
             changes["response"] = answer.text
         copied: RESPONSE_TYPE = changed(given, **changes)
@@ -276,8 +266,8 @@ def _response(answer: Answer) -> RESPONSE_TYPE:
     if isinstance(given, PydanticResponse) and answer.trace.outcome in ("recovered", "trimmed"):
         with suppress(NoSuchForm):
             repaired = find_answer(given.response).repaired(answer.said)
-            return PydanticResponse(repaired, answer.source_nodes, metadata)
-    return Response(answer.text, answer.source_nodes, metadata)
+            return PydanticResponse(repaired, answer.source_nodes, answer.metadata)
+    return Response(answer.text, answer.source_nodes, answer.metadata)
 
 
 # --- Streams -------------------------------------------------------------------------------------
