@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from functools import partial
 from typing import TypeVar
 
-from demur.runtime.pool import in_background, settle
+from demur.runtime.pool import begun
 from demur.runtime.scope import remaining_seconds
 
 T = TypeVar("T")
@@ -37,8 +35,7 @@ def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
     left = remaining_seconds()
     if left is None:
         return call()
-    future: Future[T] = Future()
-    in_background(partial(settle, future, call))
+    future = begun(call)
     try:
         return future.result(left + beyond)
     except FutureTimeout:

@@ -11,7 +11,7 @@ from langchain_core.runnables.config import patch_config
 from typing_extensions import Self
 
 from demur.runtime.frozen import FrozenRunnable
-from demur.runtime.retry import CallPolicy
+from demur.runtime.policy import CallPolicy
 from demur.runtime.steps import Costs, Steps, adrive, drive
 
 Input = TypeVar("Input")
