@@ -19,9 +19,11 @@ from typing_extensions import Self
 from demur._secrets import learn
 from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
 from demur.guard.arguments import GuardArguments, OnError, Streaming
+from demur.guard.budget import Budget
 from demur.guard.call import GuardedCall
-from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
-from demur.guard.recoveries import Budget, Cite, OnFail, make_policy
+from demur.guard.policies import OnFail, make_policy
+from demur.guard.recoveries import Cite
+from demur.guard.refused import refuse_agent, refuse_memory, streams_steps
 from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
 from demur.guard.verdicts import no_verdict
