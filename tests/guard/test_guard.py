@@ -32,7 +32,7 @@ from demur import (
 )
 from demur.guard import REFUSAL, UNCHECKED, Feedback, Trace
 from support.fakes import ScriptedModel
-from support.guarded import Chain, judge, run, traced
+from support.guarded import Chain, judge, traced
 
 
 def test_a_good_answer_passes_untouched() -> None:
@@ -96,7 +96,7 @@ def test_blocking_raises_with_the_trace() -> None:
     with pytest.raises(
         AnswerRejected, match=r"^The answer was rejected: attempt 1 was rejected\.$"
     ) as raised:
-        run(Guard(Chain("bad"), judge, on_fail=Block()), "why?")
+        Guard(Chain("bad"), judge, on_fail=Block()).invoke("why?")
     assert raised.value.trace.outcome == "blocked"
     assert len(raised.value.trace.attempts) == 1
     assert isinstance(raised.value, DemurError)
@@ -295,7 +295,7 @@ def test_an_evaluator_that_raises_could_not_decide() -> None:
     assert found.trace.reason == "broken could not decide about attempt 1 (RuntimeError)"
     assert "out of order" in str(found.trace.attempts[0].evaluations[0].error)
     with pytest.raises(AnswerRejected) as raised:
-        run(Guard(Chain("good"), broken, on_fail="block"), "why?")
+        Guard(Chain("good"), broken, on_fail="block").invoke("why?")
     assert raised.value.trace.outcome == "evaluator_failed"
     noted = Guard(Chain("good"), broken, on_fail="annotate").invoke("why?")
     assert noted.startswith("good\n\n")
@@ -306,7 +306,7 @@ def test_what_becomes_of_what_cannot_be_judged_is_the_users_choice() -> None:
     found = traced(Guard(Chain("bad"), broken, on_error="open"), "why?")
     assert (found.output, found.trace.outcome) == ("bad", "evaluator_failed")
     with pytest.raises(EvaluatorFailed, match=r"attempt 1 \(RuntimeError\)") as raised:
-        run(Guard(Chain("bad"), broken, on_error="raise"), "why?")
+        Guard(Chain("bad"), broken, on_error="raise").invoke("why?")
     assert raised.value.trace.outcome == "evaluator_failed"
     assert raised.value.trace.attempts[0].answer == "bad"
     again = pickle.loads(pickle.dumps(raised.value))
@@ -333,8 +333,8 @@ def test_keyword_arguments_go_to_the_chain() -> None:
         return "good"
 
     guard = Guard(chain, judge).bind(stop=["x"])
-    run(guard, "why?")
-    run(Guard(chain, judge).with_trace().bind(stop=["y"]), "why?")
+    guard.invoke("why?")
+    Guard(chain, judge).with_trace().bind(stop=["y"]).invoke("why?")
     assert seen == [{"stop": ["x"]}, {"stop": ["y"]}]
 
 
@@ -361,7 +361,7 @@ def test_the_refusal_of_a_guard_inside_is_not_judged() -> None:
 
 def test_a_message_says_that_it_was_replaced() -> None:
     chain = Chain(AIMessage("bad", id="7", response_metadata={"tokens": ["bad"]}))
-    message = run(Guard(chain, judge), "why?")
+    message = Guard(chain, judge).invoke("why?")
     assert (message.id, message.text) == ("7", REFUSAL)
     assert message.response_metadata == {
         "demur": {

@@ -14,7 +14,7 @@ from langchain_core.runnables.utils import AddableDict
 
 from demur import DemurError, Guard, RefChecker, Repair, Retrieve
 from support.fakes import ScriptedModel, isolated
-from support.guarded import Chain, Heard, judge, run
+from support.guarded import Chain, Heard, judge
 from support.streams import ByClaims, Client, Telling, under
 
 OLD = Document("The old tower is 97 metres tall.", metadata={"source": "old.txt"}, id="1")
@@ -50,13 +50,13 @@ def test_what_was_found_stands_where_the_output_has_its_sources(
     key: str, held: Any, left: Any
 ) -> None:
     chain = Chain({"answer": "bad", key: held})
-    assert run(Guard(chain, judge, on_fail=searched()), "why?") == {
+    assert Guard(chain, judge, on_fail=searched()).invoke("why?") == {
         "answer": "good now",
         key: left,
     }
     named = Guard(Chain({"answer": "bad", "found": held}), judge, on_fail=searched())
     named = named.model_copy(update={"contexts": "found"})
-    assert run(named, "why?")["found"] == left
+    assert named.invoke("why?")["found"] == left
 
 
 def test_in_a_stream_the_sources_are_sent_anew() -> None:
@@ -137,7 +137,7 @@ def test_its_prompt_can_be_replaced(prompt: Any) -> None:
     model = saying()
     policy = Retrieve(archive(), then=Repair(model, prompt=prompt))
     guard = Guard(Chain({"answer": "bad", "context": [OLD]}), judge, on_fail=policy)
-    assert run(guard, "why?")["answer"] == "good now"
+    assert guard.invoke("why?")["answer"] == "good now"
     (messages,) = model.requests
     assert messages[-1].content == "Mend why?: 2"
 
@@ -146,7 +146,7 @@ def test_what_is_no_prompt_is_an_error_and_nothing_leaves() -> None:
     for made in (3, [], "", [3]):
         policy = Repair(saying(), prompt=lambda feedback, documents, made=made: made)
         with pytest.raises(DemurError, match="expected a prompt"):
-            run(Guard(Chain("bad"), judge, on_fail=policy), "why?")
+            Guard(Chain("bad"), judge, on_fail=policy).invoke("why?")
     wrong: Any = "Mend it."
     with pytest.raises(TypeError, match="Repair: expected prompt to be a function"):
         Repair(saying(), prompt=wrong)
@@ -194,14 +194,14 @@ def checked(output: Any, **options: Any) -> Guard[Any, Any]:
 
 def test_a_recovered_message_says_so_with_its_evidence() -> None:
     wrong = AIMessage("The new tower is 97 metres tall.", id="7")
-    mended = run(checked(wrong, model=tower()), "How tall?")
+    mended = checked(wrong, model=tower()).invoke("How tall?")
     assert (mended.text, mended.id) == ("The new tower is 84 metres tall.", "7")
     assert mended.response_metadata["demur"] == {
         "outcome": "recovered",
         "reason": "attempt 2 passed",
         "evidence": [EVIDENCE],
     }
-    under_a_key = run(checked({"answer": wrong, "n": None}, model=tower()), "How tall?")
+    under_a_key = checked({"answer": wrong, "n": None}, model=tower()).invoke("How tall?")
     assert under_a_key["answer"].response_metadata["demur"]["outcome"] == "recovered"
 
 
@@ -211,7 +211,7 @@ def test_the_event_has_claims_and_evidence_of_a_delivered_answer() -> None:
         ("The new tower is 97 metres tall.", {"model": tower()}),
     ):
         heard = Heard()
-        run(checked(said, **options).with_config(callbacks=[heard]), "How tall?")
+        checked(said, **options).with_config(callbacks=[heard]).invoke("How tall?")
         (told,) = heard.of("demur.outcome")
         assert (told["claims"], told["evidence"]) == ([CLAIM], [EVIDENCE])
 
@@ -221,7 +221,7 @@ def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str) -> None:
     heard = Heard()
     guard = checked("The new tower is 97 metres tall.", on_fail=policy)
     try:
-        run(guard.with_config(callbacks=[heard]), "How tall?")
+        guard.with_config(callbacks=[heard]).invoke("How tall?")
     except DemurError:
         assert policy == "block"
     (told,) = heard.of("demur.outcome")
@@ -234,7 +234,7 @@ def test_a_quote_that_stands_in_none_of_the_documents_has_no_place() -> None:
     checker = RefChecker(tower(), checker="joint", claims="sentences", retriever=found)
     heard = Heard()
     guard = Guard(Chain("The new tower is 84 metres tall."), checker)
-    run(guard.with_config(callbacks=[heard]), "How tall?")
+    guard.with_config(callbacks=[heard]).invoke("How tall?")
     (told,) = heard.of("demur.outcome")
     (quote,) = told["evidence"]
     assert (quote["text"], quote["context"], quote["source"]) == (NEW.page_content, None, None)

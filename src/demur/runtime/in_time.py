@@ -20,7 +20,7 @@ found and what it spent.
 """
 
 
-def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
+def in_time(call: Callable[[], T], beyond: float) -> T:
     """Make a blocking call, and wait for it no longer than the scope allows.
 
     The call is made in this thread if nothing limits its time.
@@ -44,7 +44,7 @@ def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
         raise TimeoutError(_late(left + beyond)) from None
 
 
-async def ain_time(call: Callable[[], Awaitable[T]], beyond: float = 0.0) -> T:
+async def ain_time(call: Callable[[], Awaitable[T]], beyond: float) -> T:
     """Do the same as `in_time` in the running loop.
 
     A task that does not end when it is cancelled is left running.
