@@ -18,6 +18,7 @@ from demur.guard.edits.forms import Form as Form
 from demur.guard.edits.forms import annotation as annotation
 from demur.guard.edits.forms import cited as cited
 from demur.guard.edits.remainder import Remainder as Remainder
+from demur.guard.edits.remainder import announces as announces
 from demur.guard.edits.remainder import remainder as remainder
 
 __all__ = [  # other names serve other rooms and are not part of the public interface
