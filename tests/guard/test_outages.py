@@ -24,7 +24,7 @@ from demur import (
 )
 from demur.guard import REFUSAL, UNCHECKED, Feedback
 from demur.runtime import CallPolicy
-from support.fakes import ScriptedModel
+from support.fakes import ScriptedModel, saying
 from support.guarded import Chain, judge, traced
 from support.openai_server import Answer, openai_server
 from support.streams import Telling
@@ -81,7 +81,7 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
 def test_contexts_that_cannot_be_found_are_logged_with_what_to_do(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    model = ScriptedModel(script=lambda stage, messages: '("tower", "is", "tall")')
+    model = saying('("tower", "is", "tall")')
     chain = Chain(SAID)
     found = traced(Guard(chain, RefChecker(model, name="searching")), "How tall?")
     assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
@@ -179,7 +179,7 @@ class WithDocuments:
 
 
 def searching(reply: str = "It is 84 metres tall.") -> Retrieve:
-    model = ScriptedModel(script=lambda stage, messages: reply)
+    model = saying(reply)
     found: Any = RunnableLambda(lambda query: [Document(FACT)])
     return Retrieve(found, then=Repair(model))
 

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from langchain_core.runnables.utils import AddableDict
 
 from demur import DemurError, Guard, RefChecker, Repair, Retrieve
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, saying
 from support.guarded import Chain, Heard, judge
 from support.streams import ByClaims, Client, Telling, under
 
@@ -22,16 +22,12 @@ NEW = Document("The new tower is 84 metres tall.", metadata={"source": "new.txt"
 BOTH = [OLD, NEW]
 
 
-def saying(reply: str = "good now") -> ScriptedModel:
-    return ScriptedModel(script=lambda stage, messages: reply)
-
-
 def archive() -> Runnable[str, Any]:
     return RunnableLambda(lambda query: [NEW])
 
 
 def searched(model: ScriptedModel | None = None) -> Retrieve:
-    return Retrieve(archive(), then=Repair(model or saying()))
+    return Retrieve(archive(), then=Repair(model or saying("good now")))
 
 
 # --- The output has the sources of the new answer ------------------------------------------------
@@ -87,7 +83,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
         ]
     )
     chain: Any = RunnablePassthrough.assign(context=lambda _: NEW.page_content)
-    model = saying()
+    model = saying("good now")
     shown = asked(chain | prompt | saying("bad"), model, {"question": "why?"})
     style = isolated("style", model.requests[0])
     assert "Answer like a pirate." in style
@@ -97,7 +93,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
 
 
 def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:
-    model = saying()
+    model = saying("good now")
     shown = asked(ChatPromptTemplate.from_template("{q}") | saying("bad"), model, {"q": "why?"})
     assert "<style-" not in shown
     assert "The style tells" not in shown
@@ -108,7 +104,7 @@ def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:
     [("It is bad [2].", "[1]"), ("Bad [^3].", "[^1]"), ("Bad【1】.", "【1】"), ("Bad (2).", "(1)")],
 )
 def test_it_is_to_cite_as_the_answer_did(said: str, mark: str) -> None:
-    model = saying()
+    model = saying("good now")
     shown = asked(Chain({"answer": said, "context": [OLD]}), model)
     assert f"as in {mark}." in shown
     documents = isolated("documents", model.requests[0])
@@ -117,7 +113,7 @@ def test_it_is_to_cite_as_the_answer_did(said: str, mark: str) -> None:
 
 @pytest.mark.parametrize("said", ["It is bad.", "Bad (in 1911).", "A list [a, b] is bad."])
 def test_an_answer_without_citations_gets_none(said: str) -> None:
-    assert "cite" not in asked(Chain(said), saying())
+    assert "cite" not in asked(Chain(said), saying("good now"))
 
 
 PROMPTS: dict[str, Any] = {
@@ -134,7 +130,7 @@ PROMPTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS)
 def test_its_prompt_can_be_replaced(prompt: Any) -> None:
-    model = saying()
+    model = saying("good now")
     policy = Retrieve(archive(), then=Repair(model, prompt=prompt))
     guard = Guard(Chain({"answer": "bad", "context": [OLD]}), judge, on_fail=policy)
     assert guard.invoke("why?")["answer"] == "good now"
@@ -144,12 +140,12 @@ def test_its_prompt_can_be_replaced(prompt: Any) -> None:
 
 def test_what_is_no_prompt_is_an_error_and_nothing_leaves() -> None:
     for made in (3, [], "", [3]):
-        policy = Repair(saying(), prompt=lambda feedback, documents, made=made: made)
+        policy = Repair(saying("good now"), prompt=lambda feedback, documents, made=made: made)
         with pytest.raises(DemurError, match="expected a prompt"):
             Guard(Chain("bad"), judge, on_fail=policy).invoke("why?")
     wrong: Any = "Mend it."
     with pytest.raises(TypeError, match="Repair: expected prompt to be a function"):
-        Repair(saying(), prompt=wrong)
+        Repair(saying("good now"), prompt=wrong)
 
 
 # --- Metadata and events of a repaired answer ---------------------------------------------------

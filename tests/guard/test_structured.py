@@ -26,7 +26,7 @@ from demur import (
 )
 from demur.guard import REFUSAL
 from demur.shapes import added
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, saying
 from support.guarded import Chain, traced
 from support.streams import ByClaims, Client, Telling
 
@@ -49,10 +49,6 @@ class Weight(BaseModel):
 def heavy(sample: Sample) -> Evaluation:
     """Reject an answer with "31" in it."""
     return Evaluation(name="heavy", passed="31" not in sample.answer)
-
-
-def repairing(reply: str) -> ScriptedModel:
-    return ScriptedModel(script=lambda stage, messages: reply)
 
 
 def checking(*replies: str) -> ScriptedModel:
@@ -223,7 +219,7 @@ def test_a_field_that_has_to_have_a_value_is_not_left_standing() -> None:
 
 
 def test_what_a_repair_writes_is_judged_whole() -> None:
-    model = repairing(json.dumps({**RIGHT, "weight_kg": 31}))
+    model = saying(json.dumps({**RIGHT, "weight_kg": 31}))
     found = traced(Guard(Chain(WRONG), heavy, model=model), "How heavy?")
     assert found.output == {"answer": REFUSAL, "weight_kg": None}
     assert found.trace.outcome == "abstained"
@@ -242,7 +238,7 @@ def test_what_a_repair_writes_is_judged_whole() -> None:
 )
 def test_a_repair_of_another_form_is_none(reply: str) -> None:
     for output in (WRONG, {**WRONG, "weight_kg": 31.5}):
-        found = traced(Guard(Chain(output), heavy, model=repairing(reply)), "How heavy?")
+        found = traced(Guard(Chain(output), heavy, model=saying(reply)), "How heavy?")
         assert found.output == {"answer": REFUSAL, "weight_kg": None}
         assert found.trace.reason.startswith("the answer could not be repaired (")
         assert "23" not in found.trace.reason
@@ -251,10 +247,10 @@ def test_a_repair_of_another_form_is_none(reply: str) -> None:
 def test_a_pydantic_object_is_repaired_as_its_class_validates_it() -> None:
     output = OUTPUTS["a pydantic object"]
     good = '```json\n{"name": "statue", "kilograms": "23", "parts": []}\n```'
-    guard = Guard(Chain(output), heavy, model=(model := repairing(good)))
+    guard = Guard(Chain(output), heavy, model=(model := saying(good)))
     assert guard.invoke("How heavy?") == Weight(name="statue", kilograms=23, parts=[])
     assert "kilograms" in isolated("form", model.requests[0])
-    bad = repairing('{"name": "statue", "kilograms": -23, "parts": []}')
+    bad = saying('{"name": "statue", "kilograms": -23, "parts": []}')
     with pytest.raises(AnswerRejected, match=r"could not be repaired \(kilograms: greater_than"):
         Guard(Chain(output), heavy, model=bad).invoke("How heavy?")
 
@@ -262,20 +258,20 @@ def test_a_pydantic_object_is_repaired_as_its_class_validates_it() -> None:
 def test_a_text_that_is_json_stays_json_so_that_a_parser_may_follow() -> None:
     for said in (json.dumps(WRONG), f"```json\n{json.dumps(WRONG)}\n```"):
         chain = RunnableLambda(Chain(AIMessage(said)))
-        guard: Any = Guard(chain, heavy, model=repairing(json.dumps(RIGHT)))
+        guard: Any = Guard(chain, heavy, model=saying(json.dumps(RIGHT)))
         assert (guard | JsonOutputParser()).invoke("How heavy?") == RIGHT
         parser = PydanticOutputParser(pydantic_object=Statue)
         assert (guard | parser).invoke("How heavy?") == Statue(**RIGHT)
 
 
 def test_a_text_in_brackets_is_no_json() -> None:
-    guard = Guard(Chain("[1] It weighs 31 kg."), heavy, model=repairing("It weighs 23 kg."))
+    guard = Guard(Chain("[1] It weighs 31 kg."), heavy, model=saying("It weighs 23 kg."))
     assert guard.invoke("How heavy?") == "It weighs 23 kg."
 
 
 def test_beside_a_repaired_text_nothing_of_the_old_answer_stands() -> None:
     output = {"context": [FACT], **WRONG, "steps": ["weigh: 31"], "note": "31"}
-    guard = Guard(Chain(output), heavy, model=repairing("It weighs 23 kg."))
+    guard = Guard(Chain(output), heavy, model=saying("It weighs 23 kg."))
     found = guard.invoke("How heavy?")
     assert found == {
         "context": [FACT],

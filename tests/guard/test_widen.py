@@ -22,7 +22,7 @@ from demur import (
     Sample,
 )
 from demur.guard import widen
-from support.fakes import ScriptedModel
+from support.fakes import saying
 from support.rag import FACTS, make_retriever
 
 
@@ -172,7 +172,7 @@ def test_a_model_can_answer_from_what_a_widened_retriever_finds() -> None:
     """Check that the guard then asks the retriever about the failed claims only."""
     echo = Echo()
     wide = widen(echo)
-    model = ScriptedModel(script=lambda stage, messages: "||||")
+    model = saying("||||")
     guard = Guard(chain_over(wide), judge, on_fail=Retrieve(wide, then=Repair(model)))
     found = guard.with_trace().invoke({"question": "it"})
     assert found.trace.attempts[1].origin == "repair"
