@@ -21,7 +21,7 @@ from langchain_core.runnables.utils import AddableDict
 from demur import Evaluation, Guard, Sample
 from demur.evaluators import Evaluator
 from demur.guard.call import GuardedCall
-from demur.guard.streams import StreamedAnswer
+from demur.guard.streamed import StreamedAnswer
 from demur.runtime import Steps, drive
 
 ANSWERS = {

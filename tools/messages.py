@@ -33,6 +33,7 @@ def _messages(module: ast.Module) -> Iterator[str]:
     calls = (node for node in ast.walk(module) if isinstance(node, ast.Call))
     for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         name = ast.unparse(call.func).rpartition(".")[2]
+        name = "MissingExtraError" if name == "needs" else name
         if not (name.endswith(ERRORS) or name in USAGE or name == "_warn"):
             continue
         texts = [_text(argument) for argument in call.args]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class DemurError(Exception):
     """Base class of every error that demur raises on purpose."""
@@ -26,6 +29,21 @@ def _restore_missing_extra(message: str, package: str, extra: str) -> MissingExt
     error.args = (message,)
     error.package, error.extra = package, extra
     return error
+
+
+@contextmanager
+def needs(package: str | None, extra: str, purpose: str) -> Iterator[None]:
+    """Raise a `MissingExtraError` if an import in the block fails.
+
+    Args:
+        package: The package that is imported. None: the one that is missing, out of several.
+        extra: The extra that brings it.
+        purpose: What it is needed for, as the beginning of a sentence.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package or error.name or "a package", extra, purpose) from error
 
 
 class LocalModelError(DemurError):

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableLambda
 
 from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
-from contract.test_nothing import WAYS, called
+from contract.ways import WAYS, called
 from demur import Cascade, Evaluation, Guard, Sample
 from demur.guard import REFUSAL
 from support import facts
@@ -27,11 +27,6 @@ OF_CLAIMS = [one for one in EVALUATORS if one.name.startswith(("refchecker", "ca
 @pytest.fixture(params=OF_CLAIMS, ids=lambda member: member.name)
 def member(request: pytest.FixtureRequest) -> Member:
     return request.param
-
-
-@pytest.fixture
-def made(member: Member) -> Any:
-    return member.make()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -23,16 +23,6 @@ from support.fakes import ScriptedModel
 EMPTY = {"question": "What is item 1 like?", "answer": " ", "contexts": ["Item 1 is red."]}
 
 
-@pytest.fixture(params=EVALUATORS, ids=lambda member: member.name)
-def member(request: pytest.FixtureRequest) -> Member:
-    return request.param
-
-
-@pytest.fixture
-def made(member: Member) -> Any:
-    return member.make()
-
-
 class Other(ScriptedModel):
     """Represent a model with another name that gives the same replies."""
 

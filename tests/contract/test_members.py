@@ -29,11 +29,6 @@ def member(request: pytest.FixtureRequest) -> Member:
     return request.param
 
 
-@pytest.fixture
-def made(member: Member) -> Runnable[Any, Any]:
-    return member.make()
-
-
 def given(member: Member, count: int) -> list[Any]:
     return [member.give(number) for number in range(count)]
 

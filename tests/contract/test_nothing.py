@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 
-from contract.evaluators import EVALUATORS
 from contract.member import Member
+from contract.ways import WAYS, called
 from demur import Evaluation, Guard, Sample
 from demur.evaluators import AnswerRelevance, SelfContradiction
 from demur.guard import REFUSAL, UNCHECKED
@@ -19,34 +18,6 @@ from support.guarded import Heard
 
 SILENT = "I don't know."
 """An answer without claims, by its form and for the scripted extractor, which says "No claims"."""
-WAYS = ["invoke", "ainvoke"]
-
-
-@pytest.fixture(params=EVALUATORS, ids=lambda member: member.name)
-def member(request: pytest.FixtureRequest) -> Member:
-    return request.param
-
-
-@pytest.fixture
-def made(member: Member) -> Any:
-    return member.make()
-
-
-def called(runnable: Runnable[Any, Any], way: str, given: Any, heard: Heard) -> Any:
-    """Call the Runnable in this way, and return its output; join the chunks of a stream."""
-    config: Any = {"callbacks": [heard]}
-
-    async def there() -> Any:
-        if way == "astream":
-            return [one async for one in runnable.astream(given, config)]
-        return [await runnable.ainvoke(given, config)]
-
-    if way.startswith("a"):
-        found = asyncio.run(there())
-    else:
-        stream = way == "stream"
-        found = [*runnable.stream(given, config)] if stream else [runnable.invoke(given, config)]
-    return "".join(found) if isinstance(found[0], str) else found[0]
 
 
 def silent(member: Member) -> Sample:

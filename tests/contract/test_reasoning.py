@@ -15,7 +15,7 @@ from demur import Evaluation, Guard, Sample
 from demur.exemplars import PairwiseJudge
 from demur.guard import Repair
 from support import facts
-from support.fakes import Script, ScriptedModel
+from support.fakes import Script, ScriptedModel, saying
 
 THOUGHT = """1. Contradiction
 2. Entailment
@@ -115,7 +115,7 @@ def _repaired(said: str) -> tuple[Any, list[str]]:
         judged.append(sample.answer)
         return Evaluation(name="judge", passed=sample.answer == "It is right.")
 
-    model = ScriptedModel(script=lambda stage, messages: said)
+    model = saying(said)
     chain = RunnableLambda(lambda question: "It is wrong.")
     guard = Guard(chain, judge, on_fail=Repair(model), contexts=lambda output: ["Facts."])
     return guard.invoke("Which?"), judged

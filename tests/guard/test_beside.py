@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from demur import DemurError, Evaluation, Guard, Sample
 from demur.guard import REFUSAL, UNCHECKED
 from demur.schema import ABSTAIN
-from support.guarded import Chain, run, traced
+from support.guarded import Chain, traced
 from support.streams import Client, Telling, guard
 
 FINE = "One is good."
@@ -51,7 +51,7 @@ def test_what_tools_are_called_with_is_judged(message: AIMessage, wrap: Any) -> 
 
 def test_calls_that_passed_leave_with_the_text() -> None:
     message = calling("fine")
-    assert run(Guard(Chain(message), not_bad), "why?") is message
+    assert Guard(Chain(message), not_bad).invoke("why?") is message
 
 
 def test_in_a_stream_calls_are_judged_too() -> None:
@@ -100,7 +100,7 @@ BESIDE = AIMessage(
 def test_of_a_message_that_passes_the_text_leaves_and_what_is_known_of_it(
     wrap: Any, unwrap: Any
 ) -> None:
-    output = run(Guard(Chain(wrap(BESIDE)), not_bad), "why?")
+    output = Guard(Chain(wrap(BESIDE)), not_bad).invoke("why?")
     left = unwrap(output)
     assert "bad" not in repr(output)
     assert (left.text, left.id, left.usage_metadata) == (FINE, "7", BESIDE.usage_metadata)
@@ -116,7 +116,7 @@ def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed() ->
         return Evaluation(name="judge", error="no references")
 
     for each in (Guard(Chain(BESIDE), silent), Guard(Chain(BESIDE), broken, on_error="open")):
-        output = run(each, "why?")
+        output = each.invoke("why?")
         assert output.text == FINE
         assert "bad" not in repr(output)
 
@@ -145,14 +145,14 @@ def test_in_a_stream_only_text_leaves() -> None:
 )
 def test_of_several_answers_none_leaves(output: Any) -> None:
     with pytest.raises(DemurError, match=r"several answers.*answer='key'") as raised:
-        run(Guard(Chain(output), not_bad), "why?")
+        Guard(Chain(output), not_bad).invoke("why?")
     assert "bad" not in str(raised.value)
 
 
 def test_one_answer_under_several_keys_is_judged_and_refused_under_each() -> None:
     for text, left in (("One is bad.", REFUSAL), (FINE, FINE)):
         output = {"answer": text, "response": AIMessage(text), "output": None, "result": ""}
-        found = run(Guard(Chain(output), not_bad), "why?")
+        found = Guard(Chain(output), not_bad).invoke("why?")
         assert (found["answer"], found["response"].text) == (left, left)
 
 
@@ -164,4 +164,4 @@ def test_what_only_looks_like_a_pass_is_none(passed: Any) -> None:
     found = Evaluation(name="judge", passed=True).model_copy(update={"passed": passed})
     assert found.finding != "passed"
     refusal = REFUSAL if passed == "false" else UNCHECKED  # Pydantic reads "false" as False.
-    assert run(Guard(Chain(FINE), lambda sample: found), "why?") == refusal
+    assert Guard(Chain(FINE), lambda sample: found).invoke("why?") == refusal

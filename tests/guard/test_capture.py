@@ -15,17 +15,9 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from demur import Guard, RefChecker, Usage
 from demur.guard import USAGE, Capture
+from support.handlers import Library
 from support.openai_server import Answer, openai_server
 from support.rag import application
-
-
-class Library(BaseRetriever):
-    texts: tuple[str, ...]
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return [Document(text) for text in self.texts]
 
 
 class FirstOf(BaseRetriever):

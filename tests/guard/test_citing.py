@@ -22,7 +22,7 @@ from demur import (
 )
 from demur.guard import OUTCOME, REFUSAL
 from demur.guard.edits import FORMS
-from support.guarded import Chain, Heard, run, traced
+from support.guarded import Chain, Heard, traced
 from support.held import LOUVRE, HeldByNumbers
 
 ANSWER = "It opened in 1793. It has 35000 works."
@@ -46,7 +46,7 @@ def _in_a_mapping(answer: Any) -> dict[str, Any]:
 
 
 def test_a_string_has_the_marks() -> None:
-    assert run(_guard(ANSWER), "When?") == CITED
+    assert _guard(ANSWER).invoke("When?") == CITED
 
 
 def test_a_mapping_has_them_under_a_key_of_their_own() -> None:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from demur import DemurError, Evaluation, Guard, RefChecker, Regenerate, Sample
 from demur.guard import REFUSAL, Feedback
 from support.fakes import ScriptedModel, isolated
-from support.guarded import Chain, run, traced
+from support.guarded import Chain, traced
 from support.streams import ByClaims, Client, Telling, under
 
 NAME, TOLD, ASKS = "Your name is Ann Miller.", "My name is Ann Miller.", "What is my name?"
@@ -79,9 +79,9 @@ INPUTS: list[Any] = [
 class TestTheUser:
     @pytest.mark.parametrize("given", INPUTS)
     def test_supports_an_answer_wherever_the_messages_are(self, given: Any) -> None:
-        assert run(guard(NAME), given) == REFUSAL
-        assert run(guard(NAME, conversation=True), given) == NAME
-        assert run(guard(OTHER, conversation=True), given) == REFUSAL
+        assert guard(NAME).invoke(given) == REFUSAL
+        assert guard(NAME, conversation=True).invoke(given) == NAME
+        assert guard(OTHER, conversation=True).invoke(given) == REFUSAL
 
     @HISTORIES
     def test_supports_an_answer_of_a_chain_with_a_message_history(self) -> None:
@@ -139,7 +139,7 @@ class TestTheUser:
 class TestTheAssistant:
     def test_is_no_source(self) -> None:
         talk = [HumanMessage("Hello!"), AIMessage(NAME), SystemMessage(NAME), HumanMessage(ASKS)]
-        assert run(guard(NAME, conversation=True), {"messages": talk}) == REFUSAL
+        assert guard(NAME, conversation=True).invoke({"messages": talk}) == REFUSAL
 
     def test_is_none_either_where_it_sums_up_what_was_said(self) -> None:
         # LangChain's SummarizationMiddleware writes summaries in this form.
@@ -179,8 +179,8 @@ class TestEarlierTurns:
     def test_support_with_what_their_tools_returned(self) -> None:
         output = {"answer": PRICE, "context": ["The desk costs 90 euros."]}
         given = {"messages": self.talk()}
-        assert run(guard(output), given)["answer"] == REFUSAL
-        assert run(guard(output, conversation=True), given) == output
+        assert guard(output).invoke(given)["answer"] == REFUSAL
+        assert guard(output, conversation=True).invoke(given) == output
 
     def test_come_after_this_turn_and_before_the_user_each_text_once(self) -> None:
         output = {"answer": PRICE, "context": ["The desk costs 90 euros.", PRICE]}

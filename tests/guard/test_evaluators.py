@@ -24,7 +24,7 @@ from demur.evaluators import Evaluator, as_evaluator
 from demur.guard import REFUSAL
 from demur.runtime import Steps
 from support.fakes import scripted
-from support.guarded import Chain, judge, run, traced
+from support.guarded import Chain, judge, traced
 from support.pages import DOCS, fences
 from support.streams import Client
 
@@ -59,14 +59,14 @@ def test_a_score_without_a_threshold_says_what_to_write() -> None:
     guard = Guard(Chain("good"), goodness, on_error="open")
     for _ in range(2):
         with pytest.raises(DemurError, match=r"goodness scores answers but .*as_evaluator\(func"):
-            run(guard, "why?")
+            guard.invoke("why?")
 
 
 def test_what_is_no_evaluation_is_raised_each_time() -> None:
     guard = Guard(Chain("good"), lambda sample: "yes", on_error="open")
     for _ in range(2):
         with pytest.raises(DemurError, match="lambda returned a str, expected a bool"):
-            run(guard, "why?")
+            guard.invoke("why?")
 
 
 def test_evaluators_may_come_in_a_list() -> None:
@@ -205,7 +205,7 @@ def test_a_mistake_before_the_first_evaluation_is_the_caller_s_to_see(
     guard = Guard(Chain("good"), judge, form(Failing(error, error, True, error)), on_error="open")
     for _ in range(2):
         with pytest.raises(type(error)) as raised:
-            run(guard, "why?")
+            guard.invoke("why?")
         assert raised.value is error
         frames = traceback.extract_tb(raised.value.__traceback__)
         assert "raise item" in {frame.line for frame in frames}
@@ -253,7 +253,7 @@ def test_the_examples_of_the_page_are_guards(monkeypatch: pytest.MonkeyPatch) ->
         exec(fence.text, page)  # noqa: S102  # The code is the page's own.
 
     def answered(*evaluators: Any, on_fail: Any = None, answers: Sequence[str]) -> Any:
-        return run(Guard(Chain(*answers), *evaluators, on_fail=on_fail), "why?", "sync")
+        return Guard(Chain(*answers), *evaluators, on_fail=on_fail).invoke("why?")
 
     assert answered(page["checker"], page["cites"], answers=["good [1]"]) == "good [1]"
     assert answered(page["checker"], page["cites"], answers=["good"]) == REFUSAL

@@ -31,8 +31,8 @@ from demur import (
     Sample,
 )
 from demur.guard import REFUSAL, UNCHECKED, Feedback, Trace
-from support.fakes import ScriptedModel
-from support.guarded import Chain, judge, run, traced
+from support.fakes import ScriptedModel, saying
+from support.guarded import Chain, judge, traced
 
 
 def test_a_good_answer_passes_untouched() -> None:
@@ -96,7 +96,7 @@ def test_blocking_raises_with_the_trace() -> None:
     with pytest.raises(
         AnswerRejected, match=r"^The answer was rejected: attempt 1 was rejected\.$"
     ) as raised:
-        run(Guard(Chain("bad"), judge, on_fail=Block()), "why?")
+        Guard(Chain("bad"), judge, on_fail=Block()).invoke("why?")
     assert raised.value.trace.outcome == "blocked"
     assert len(raised.value.trace.attempts) == 1
     assert isinstance(raised.value, DemurError)
@@ -159,16 +159,9 @@ class Library(BaseRetriever):
         return [Document(text) for text in self.texts]
 
 
-def repairing(reply: str) -> ScriptedModel:
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return reply
-
-    return ScriptedModel(script=script)
-
-
 def test_the_model_repairs_from_old_and_new_documents() -> None:
     chain = Chain({"answer": "bad", "context": ["an old text"]})
-    model, library = repairing("good now"), Library(texts=("a new text", "an old text"))
+    model, library = saying("good now"), Library(texts=("a new text", "an old text"))
     guard = Guard(chain, judge, on_fail=Retrieve(library, then=Repair(model)))
     found = traced(guard, {"input": "why?"})
     assert found.output == {"answer": "good now", "context": ["an old text", "a new text"]}
@@ -185,7 +178,7 @@ def test_the_model_repairs_from_old_and_new_documents() -> None:
 def test_a_search_that_fails_is_on_record() -> None:
     library = Library(fails=True)
     chain = Chain({"answer": "bad", "context": ["old"]})
-    repair = Repair(repairing("good"))
+    repair = Repair(saying("good"))
     found = traced(Guard(chain, judge, on_fail=Retrieve(library, then=repair)), {})
     assert found.trace.outcome == "recovered"
     feedback = found.trace.attempts[1].feedback
@@ -218,7 +211,7 @@ def test_a_repair_that_fails_ends_it(reply: Any, reason: str) -> None:
 
 
 def test_where_no_text_can_be_put_a_repair_is_passed_over() -> None:
-    model = repairing("never asked")
+    model = saying("never asked")
 
     def guard(**options: Any) -> Guard[Any, Any]:
         return Guard(Chain(("bad",), ("good",)), judge, answer=lambda out: out[0], **options)
@@ -251,7 +244,7 @@ def test_what_brings_a_rejected_answer_again_is_passed_over_from_then_on() -> No
         told.append(feedback)
         return f"{given} {len(told)}"
 
-    policy = {"other": Regenerate(tell), "any": Repair(repairing("good"))}
+    policy = {"other": Regenerate(tell), "any": Repair(saying("good"))}
     found = traced(Guard(Chain("bad"), judge, on_fail=policy), "why?")
     assert (found.output, len(told)) == ("good", 1)
     assert [a.recovery for a in found.trace.attempts] == [None, "regenerate", "repair"]
@@ -295,7 +288,7 @@ def test_an_evaluator_that_raises_could_not_decide() -> None:
     assert found.trace.reason == "broken could not decide about attempt 1 (RuntimeError)"
     assert "out of order" in str(found.trace.attempts[0].evaluations[0].error)
     with pytest.raises(AnswerRejected) as raised:
-        run(Guard(Chain("good"), broken, on_fail="block"), "why?")
+        Guard(Chain("good"), broken, on_fail="block").invoke("why?")
     assert raised.value.trace.outcome == "evaluator_failed"
     noted = Guard(Chain("good"), broken, on_fail="annotate").invoke("why?")
     assert noted.startswith("good\n\n")
@@ -306,7 +299,7 @@ def test_what_becomes_of_what_cannot_be_judged_is_the_users_choice() -> None:
     found = traced(Guard(Chain("bad"), broken, on_error="open"), "why?")
     assert (found.output, found.trace.outcome) == ("bad", "evaluator_failed")
     with pytest.raises(EvaluatorFailed, match=r"attempt 1 \(RuntimeError\)") as raised:
-        run(Guard(Chain("bad"), broken, on_error="raise"), "why?")
+        Guard(Chain("bad"), broken, on_error="raise").invoke("why?")
     assert raised.value.trace.outcome == "evaluator_failed"
     assert raised.value.trace.attempts[0].answer == "bad"
     again = pickle.loads(pickle.dumps(raised.value))
@@ -333,8 +326,8 @@ def test_keyword_arguments_go_to_the_chain() -> None:
         return "good"
 
     guard = Guard(chain, judge).bind(stop=["x"])
-    run(guard, "why?")
-    run(Guard(chain, judge).with_trace().bind(stop=["y"]), "why?")
+    guard.invoke("why?")
+    Guard(chain, judge).with_trace().bind(stop=["y"]).invoke("why?")
     assert seen == [{"stop": ["x"]}, {"stop": ["y"]}]
 
 
@@ -361,7 +354,7 @@ def test_the_refusal_of_a_guard_inside_is_not_judged() -> None:
 
 def test_a_message_says_that_it_was_replaced() -> None:
     chain = Chain(AIMessage("bad", id="7", response_metadata={"tokens": ["bad"]}))
-    message = run(Guard(chain, judge), "why?")
+    message = Guard(chain, judge).invoke("why?")
     assert (message.id, message.text) == ("7", REFUSAL)
     assert message.response_metadata == {
         "demur": {
@@ -377,7 +370,7 @@ def test_a_message_says_that_it_was_replaced() -> None:
         (lambda: Guard(3, judge), TypeError, "Expected a Runnable"),
         (lambda: Guard(Chain("x"), judge, model="nonsense"), ValueError, "unknown model"),
         (
-            lambda: Guard(Chain("x"), judge, on_fail=Block(), model=repairing("y")),
+            lambda: Guard(Chain("x"), judge, on_fail=Block(), model=saying("y")),
             ValueError,
             "model= and on_fail= cannot both be given",
         ),
@@ -393,7 +386,7 @@ def test_a_message_says_that_it_was_replaced() -> None:
             "nothing would read what the retriever finds",
         ),
         (
-            lambda: Guard(Chain("x"), judge, on_fail=Retrieve("notes", then=Repair(repairing("")))),
+            lambda: Guard(Chain("x"), judge, on_fail=Retrieve("notes", then=Repair(saying("")))),
             TypeError,
             "Retrieve expects a retriever.*got str",
         ),

@@ -23,11 +23,6 @@ from support.streams import ByClaims, Client, Telling, guard, not_bad
 TAKEN_BACK, BETTER = "One is good.", "All is well. Quite so."
 
 
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def taking_back(left: threading.Event | None = None) -> Guard[Any, Any]:
     """Return a guard that, used alone, takes its first sentence back after rejecting the second.
 

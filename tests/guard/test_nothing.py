@@ -25,7 +25,7 @@ from demur.guard import REFUSAL, UNCHECKED, Feedback, verdict_of
 from demur.runtime import Steps
 from demur.schema import ABSTAIN
 from support.fakes import scripted
-from support.guarded import Chain, Heard, judge, run, traced
+from support.guarded import Chain, Heard, judge, traced
 from support.streams import ByClaims, Client, Telling, guard
 
 SILENT = "I don't know."
@@ -163,7 +163,7 @@ def test_at_the_end_it_is_what_the_policy_says(evaluators: list[Any]) -> None:
     found = traced(failing(Chain(SILENT), *evaluators), "why?")
     assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
     with pytest.raises(AnswerRejected, match=r"attempt 1 was rejected\.$"):
-        run(failing(Chain(SILENT), *evaluators, on_fail="block"), "why?")
+        failing(Chain(SILENT), *evaluators, on_fail="block").invoke("why?")
     noted = traced(failing(Chain(SILENT), *evaluators, on_fail=Annotate()), "why?")
     assert noted.trace.outcome == "best_effort"
     assert noted.output.endswith("\n- It states nothing that could be checked.")

@@ -24,8 +24,8 @@ from demur import (
 )
 from demur.guard import REFUSAL, UNCHECKED, Feedback
 from demur.runtime import CallPolicy
-from support.fakes import ScriptedModel
-from support.guarded import Chain, judge, run, traced
+from support.fakes import ScriptedModel, saying
+from support.guarded import Chain, judge, traced
 from support.openai_server import Answer, openai_server
 from support.streams import Telling
 
@@ -69,9 +69,9 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
             contexts=lambda _: [FACT],
         )
         if status is not None:
-            assert run(guard, "How tall?") == UNCHECKED
+            assert guard.invoke("How tall?") == UNCHECKED
     if status is None:  # The server is closed here.
-        assert run(guard, "How tall?") == UNCHECKED
+        assert guard.invoke("How tall?") == UNCHECKED
     (warning,) = [one for one in warnings(caplog) if name in one]
     assert warning.startswith(f"{name} could not decide about an answer: ")
     assert f"{kind}." in warning
@@ -81,7 +81,7 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
 def test_contexts_that_cannot_be_found_are_logged_with_what_to_do(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    model = ScriptedModel(script=lambda stage, messages: '("tower", "is", "tall")')
+    model = saying('("tower", "is", "tall")')
     chain = Chain(SAID)
     found = traced(Guard(chain, RefChecker(model, name="searching")), "How tall?")
     assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
@@ -123,7 +123,7 @@ def test_many_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
 
 def test_what_passes_or_fails_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     for said in ("good", "bad", ""):
-        run(Guard(Chain(said), judge), "why?")
+        Guard(Chain(said), judge).invoke("why?")
     assert warnings(caplog) == []
 
 
@@ -132,10 +132,10 @@ def test_what_passes_or_fails_logs_nothing(caplog: pytest.LogCaptureFixture) -> 
 
 def test_the_refusal_says_which_of_the_two_it_is() -> None:
     own = Abstain("No.", unchecked="Later.")
-    assert run(Guard(Chain("bad"), judge, on_fail=own), "why?") == "No."
-    assert run(Guard(Chain("good"), undecided("which"), on_fail=own), "why?") == "Later."
-    assert run(Guard(Chain("bad"), judge), "why?") == REFUSAL
-    assert run(Guard(Chain("good"), undecided("which")), "why?") == UNCHECKED
+    assert Guard(Chain("bad"), judge, on_fail=own).invoke("why?") == "No."
+    assert Guard(Chain("good"), undecided("which"), on_fail=own).invoke("why?") == "Later."
+    assert Guard(Chain("bad"), judge).invoke("why?") == REFUSAL
+    assert Guard(Chain("good"), undecided("which")).invoke("why?") == UNCHECKED
 
 
 def test_refusals_and_notes_may_be_functions() -> None:
@@ -146,12 +146,12 @@ def test_refusals_and_notes_may_be_functions() -> None:
         return f"Nicht belegt: {feedback.question}"
 
     own = Abstain(german, unchecked=lambda feedback: f"Ungeprüft: {feedback.question}")
-    assert run(Guard(Chain("bad"), judge, on_fail=own), "Warum?") == "Nicht belegt: Warum?"
+    assert Guard(Chain("bad"), judge, on_fail=own).invoke("Warum?") == "Nicht belegt: Warum?"
     assert [(one.answer, one.evaluations[0].name) for one in seen] == [("bad", "judge")]
     guard = Guard(Chain("good"), undecided("functions"), on_fail=own)
-    assert run(guard, "Warum?") == "Ungeprüft: Warum?"
+    assert guard.invoke("Warum?") == "Ungeprüft: Warum?"
     noted = Guard(Chain("bad"), judge, on_fail=Annotate(lambda feedback: "Vorsicht."))
-    assert run(noted, "Warum?") == "bad\n\nVorsicht."
+    assert noted.invoke("Warum?") == "bad\n\nVorsicht."
 
 
 def test_a_function_that_makes_no_text_lets_nothing_out() -> None:
@@ -159,7 +159,7 @@ def test_a_function_that_makes_no_text_lets_nothing_out() -> None:
     with pytest.raises(
         DemurError, match="Abstain: the function returned a NoneType, expected a text"
     ):
-        run(Guard(Chain("bad"), judge, on_fail=Abstain(wrong)), "why?")
+        Guard(Chain("bad"), judge, on_fail=Abstain(wrong)).invoke("why?")
 
 
 # --- A policy for undetermined answers -----------------------------------------------------------
@@ -179,7 +179,7 @@ class WithDocuments:
 
 
 def searching(reply: str = "It is 84 metres tall.") -> Retrieve:
-    model = ScriptedModel(script=lambda stage, messages: reply)
+    model = saying(reply)
     found: Any = RunnableLambda(lambda query: [Document(FACT)])
     return Retrieve(found, then=Repair(model))
 
@@ -217,4 +217,4 @@ def test_an_answer_is_not_let_through_because_attempts_are_used_up() -> None:
             on_error=on_error,  # type: ignore[arg-type]
             budget=Budget(attempts=1),
         )
-        assert run(guard, "How tall?") == left
+        assert guard.invoke("How tall?") == left

@@ -21,7 +21,7 @@ from demur import (
     Retrieve,
 )
 from demur.guard import Feedback
-from demur.guard.recoveries import fitting, make_policy, prepared
+from demur.guard.policies import fitting, make_policy, prepared
 
 LIBRARY = RunnableLambda(lambda query: [])
 REPAIR = Repair("local")

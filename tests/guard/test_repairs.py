@@ -13,8 +13,8 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from langchain_core.runnables.utils import AddableDict
 
 from demur import DemurError, Guard, RefChecker, Repair, Retrieve
-from support.fakes import ScriptedModel, isolated
-from support.guarded import Chain, Heard, judge, run
+from support.fakes import ScriptedModel, isolated, saying
+from support.guarded import Chain, Heard, judge
 from support.streams import ByClaims, Client, Telling, under
 
 OLD = Document("The old tower is 97 metres tall.", metadata={"source": "old.txt"}, id="1")
@@ -22,16 +22,12 @@ NEW = Document("The new tower is 84 metres tall.", metadata={"source": "new.txt"
 BOTH = [OLD, NEW]
 
 
-def saying(reply: str = "good now") -> ScriptedModel:
-    return ScriptedModel(script=lambda stage, messages: reply)
-
-
 def archive() -> Runnable[str, Any]:
     return RunnableLambda(lambda query: [NEW])
 
 
 def searched(model: ScriptedModel | None = None) -> Retrieve:
-    return Retrieve(archive(), then=Repair(model or saying()))
+    return Retrieve(archive(), then=Repair(model or saying("good now")))
 
 
 # --- The output has the sources of the new answer ------------------------------------------------
@@ -50,13 +46,13 @@ def test_what_was_found_stands_where_the_output_has_its_sources(
     key: str, held: Any, left: Any
 ) -> None:
     chain = Chain({"answer": "bad", key: held})
-    assert run(Guard(chain, judge, on_fail=searched()), "why?") == {
+    assert Guard(chain, judge, on_fail=searched()).invoke("why?") == {
         "answer": "good now",
         key: left,
     }
     named = Guard(Chain({"answer": "bad", "found": held}), judge, on_fail=searched())
     named = named.model_copy(update={"contexts": "found"})
-    assert run(named, "why?")["found"] == left
+    assert named.invoke("why?")["found"] == left
 
 
 def test_in_a_stream_the_sources_are_sent_anew() -> None:
@@ -87,7 +83,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
         ]
     )
     chain: Any = RunnablePassthrough.assign(context=lambda _: NEW.page_content)
-    model = saying()
+    model = saying("good now")
     shown = asked(chain | prompt | saying("bad"), model, {"question": "why?"})
     style = isolated("style", model.requests[0])
     assert "Answer like a pirate." in style
@@ -97,7 +93,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
 
 
 def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:
-    model = saying()
+    model = saying("good now")
     shown = asked(ChatPromptTemplate.from_template("{q}") | saying("bad"), model, {"q": "why?"})
     assert "<style-" not in shown
     assert "The style tells" not in shown
@@ -108,7 +104,7 @@ def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:
     [("It is bad [2].", "[1]"), ("Bad [^3].", "[^1]"), ("Bad【1】.", "【1】"), ("Bad (2).", "(1)")],
 )
 def test_it_is_to_cite_as_the_answer_did(said: str, mark: str) -> None:
-    model = saying()
+    model = saying("good now")
     shown = asked(Chain({"answer": said, "context": [OLD]}), model)
     assert f"as in {mark}." in shown
     documents = isolated("documents", model.requests[0])
@@ -117,7 +113,7 @@ def test_it_is_to_cite_as_the_answer_did(said: str, mark: str) -> None:
 
 @pytest.mark.parametrize("said", ["It is bad.", "Bad (in 1911).", "A list [a, b] is bad."])
 def test_an_answer_without_citations_gets_none(said: str) -> None:
-    assert "cite" not in asked(Chain(said), saying())
+    assert "cite" not in asked(Chain(said), saying("good now"))
 
 
 PROMPTS: dict[str, Any] = {
@@ -134,22 +130,22 @@ PROMPTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS)
 def test_its_prompt_can_be_replaced(prompt: Any) -> None:
-    model = saying()
+    model = saying("good now")
     policy = Retrieve(archive(), then=Repair(model, prompt=prompt))
     guard = Guard(Chain({"answer": "bad", "context": [OLD]}), judge, on_fail=policy)
-    assert run(guard, "why?")["answer"] == "good now"
+    assert guard.invoke("why?")["answer"] == "good now"
     (messages,) = model.requests
     assert messages[-1].content == "Mend why?: 2"
 
 
 def test_what_is_no_prompt_is_an_error_and_nothing_leaves() -> None:
     for made in (3, [], "", [3]):
-        policy = Repair(saying(), prompt=lambda feedback, documents, made=made: made)
+        policy = Repair(saying("good now"), prompt=lambda feedback, documents, made=made: made)
         with pytest.raises(DemurError, match="expected a prompt"):
-            run(Guard(Chain("bad"), judge, on_fail=policy), "why?")
+            Guard(Chain("bad"), judge, on_fail=policy).invoke("why?")
     wrong: Any = "Mend it."
     with pytest.raises(TypeError, match="Repair: expected prompt to be a function"):
-        Repair(saying(), prompt=wrong)
+        Repair(saying("good now"), prompt=wrong)
 
 
 # --- Metadata and events of a repaired answer ---------------------------------------------------
@@ -194,14 +190,14 @@ def checked(output: Any, **options: Any) -> Guard[Any, Any]:
 
 def test_a_recovered_message_says_so_with_its_evidence() -> None:
     wrong = AIMessage("The new tower is 97 metres tall.", id="7")
-    mended = run(checked(wrong, model=tower()), "How tall?")
+    mended = checked(wrong, model=tower()).invoke("How tall?")
     assert (mended.text, mended.id) == ("The new tower is 84 metres tall.", "7")
     assert mended.response_metadata["demur"] == {
         "outcome": "recovered",
         "reason": "attempt 2 passed",
         "evidence": [EVIDENCE],
     }
-    under_a_key = run(checked({"answer": wrong, "n": None}, model=tower()), "How tall?")
+    under_a_key = checked({"answer": wrong, "n": None}, model=tower()).invoke("How tall?")
     assert under_a_key["answer"].response_metadata["demur"]["outcome"] == "recovered"
 
 
@@ -211,7 +207,7 @@ def test_the_event_has_claims_and_evidence_of_a_delivered_answer() -> None:
         ("The new tower is 97 metres tall.", {"model": tower()}),
     ):
         heard = Heard()
-        run(checked(said, **options).with_config(callbacks=[heard]), "How tall?")
+        checked(said, **options).with_config(callbacks=[heard]).invoke("How tall?")
         (told,) = heard.of("demur.outcome")
         assert (told["claims"], told["evidence"]) == ([CLAIM], [EVIDENCE])
 
@@ -221,7 +217,7 @@ def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str) -> None:
     heard = Heard()
     guard = checked("The new tower is 97 metres tall.", on_fail=policy)
     try:
-        run(guard.with_config(callbacks=[heard]), "How tall?")
+        guard.with_config(callbacks=[heard]).invoke("How tall?")
     except DemurError:
         assert policy == "block"
     (told,) = heard.of("demur.outcome")
@@ -234,7 +230,7 @@ def test_a_quote_that_stands_in_none_of_the_documents_has_no_place() -> None:
     checker = RefChecker(tower(), checker="joint", claims="sentences", retriever=found)
     heard = Heard()
     guard = Guard(Chain("The new tower is 84 metres tall."), checker)
-    run(guard.with_config(callbacks=[heard]), "How tall?")
+    guard.with_config(callbacks=[heard]).invoke("How tall?")
     (told,) = heard.of("demur.outcome")
     (quote,) = told["evidence"]
     assert (quote["text"], quote["context"], quote["source"]) == (NEW.page_content, None, None)

@@ -11,7 +11,7 @@ from demur._text import sentences
 from demur.guard import REFUSAL
 from demur.guard.call import GuardedCall
 from demur.guard.sentences import Sentences
-from demur.guard.streams import Leaving, StreamedAnswer
+from demur.guard.streamed import Leaving, StreamedAnswer
 from demur.runtime import drive
 from support.streams import Telling, guard
 

@@ -26,7 +26,7 @@ from demur.evaluators import Evaluator
 from demur.guard import REFUSAL, UNCHECKED, EvaluatorFailed, Guarded
 from demur.runtime import ChatCall, LocalCall, Steps, ask
 from support.clock import Clock
-from support.fakes import ScriptedModel
+from support.fakes import ScriptedModel, saying
 from support.openai_server import Answer, openai_server
 from support.streams import Client, Telling
 from support.waiting import NEVER, PATIENCE, wait
@@ -155,7 +155,7 @@ AS_A_WHOLE: dict[str, Judging] = {
     ),
     "a retriever that hangs": lambda blocked: contextlib.nullcontext(
         RefChecker(
-            ScriptedModel(script=lambda stage, messages: "x"),
+            saying("x"),
             retriever=Searching(work=blocked.block),
         )
     ),
@@ -279,7 +279,7 @@ class Late(Evaluator):
             if self.after is not None:
                 yield from ask(LocalCall(lambda: wait(self.after), "waiting"))
             self.clock.go_on(100)
-        model = ScriptedModel(script=lambda stage, messages: "x")
+        model = saying("x")
         yield from ask(ChatCall(model, [HumanMessage(sample.answer)], "stage"))
         return Evaluation(name="Late", passed=True)
 
@@ -351,7 +351,7 @@ def test_a_chain_that_took_all_the_time_leaves_a_quick_judge_its_say(
 
 
 def test_an_evaluator_that_was_left_behind_asks_no_model(blocked: Blocked) -> None:
-    model = ScriptedModel(script=lambda stage, messages: "1. Entailment")
+    model = saying("1. Entailment")
     ended = threading.Event()
 
     class Dawdling(Evaluator):

@@ -24,7 +24,7 @@ from demur import (
 )
 from demur.guard import UNCHECKED, EvaluatorFailed
 from demur.guard.call import GuardedCall
-from demur.guard.streams import StreamedAnswer
+from demur.guard.streamed import StreamedAnswer
 from support.streams import (
     DOCUMENTS,
     GOOD,
@@ -36,11 +36,6 @@ from support.streams import (
     under,
 )
 from support.waiting import until
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def invoked(runnable: Runnable[Any, Any], mode: str) -> Any:

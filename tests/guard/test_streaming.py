@@ -31,12 +31,6 @@ from support.streams import (
 )
 from support.waiting import NEVER, auntil, await_, until
 
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- What does not leave -------------------------------------------------------------------------
 
 SECRET = "ЖЖЖ ФФФ bad ЩЩЩ. ЮЮЮ ЦЦЦ ДДД."

@@ -26,8 +26,8 @@ from demur import (
 )
 from demur.guard import REFUSAL
 from demur.shapes import added
-from support.fakes import ScriptedModel, isolated
-from support.guarded import Chain, run, traced
+from support.fakes import ScriptedModel, isolated, saying
+from support.guarded import Chain, traced
 from support.streams import ByClaims, Client, Telling
 
 FACT = "The statue weighs 23 kg and is made of bronze."
@@ -49,10 +49,6 @@ class Weight(BaseModel):
 def heavy(sample: Sample) -> Evaluation:
     """Reject an answer with "31" in it."""
     return Evaluation(name="heavy", passed="31" not in sample.answer)
-
-
-def repairing(reply: str) -> ScriptedModel:
-    return ScriptedModel(script=lambda stage, messages: reply)
 
 
 def checking(*replies: str) -> ScriptedModel:
@@ -92,7 +88,7 @@ def test_every_value_is_judged(output: Any) -> None:
         return heavy(sample)
 
     with pytest.raises(AnswerRejected):
-        run(Guard(Chain(output), judge, on_fail="block"), "How heavy?")
+        Guard(Chain(output), judge, on_fail="block").invoke("How heavy?")
     (answer,) = judged
     assert "31" in answer
     assert isinstance(json.loads(answer), (dict, list))
@@ -103,7 +99,7 @@ def test_what_passes_leaves_as_it_is(output: Any) -> None:
     def judge(sample: Sample) -> Evaluation:
         return Evaluation(name="judge", passed=True)
 
-    assert run(Guard(Chain(output), judge), "How heavy?") is output
+    assert Guard(Chain(output), judge).invoke("How heavy?") is output
 
 
 def test_claims_name_the_values_that_they_stand_in() -> None:
@@ -111,7 +107,7 @@ def test_claims_name_the_values_that_they_stand_in() -> None:
     output = {"name": "statue", "parts": [{"weight_kg": 31}], "the material": "bronze"}
     guard = Guard(Chain(output), checker, on_fail="block", contexts=lambda _: [FACT])
     with pytest.raises(AnswerRejected) as raised:
-        run(guard, "How heavy?")
+        guard.invoke("How heavy?")
     (evaluation,) = raised.value.trace.attempts[0].evaluations
     paths = {claim.path: str(claim.label) for claim in evaluation.claims}
     assert paths == {
@@ -144,7 +140,7 @@ def test_a_refusal_stands_under_the_answers_key_and_all_else_is_emptied() -> Non
         ({**WRONG, "parts": ["31 bolts"]}, {"answer": REFUSAL, "weight_kg": None, "parts": []}),
         (Statue(**WRONG), Statue(answer=REFUSAL)),
     ):
-        assert run(Guard(Chain(output), heavy), "How heavy?") == left
+        assert Guard(Chain(output), heavy).invoke("How heavy?") == left
 
 
 def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied() -> None:
@@ -154,7 +150,7 @@ def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied() -> None:
         weight_kg=lambda _: 31,
         steps=lambda _: [("weigh", 31)],
     )
-    found = run(Guard(chain, heavy, on_fail="abstain"), {"question": "How heavy?"})
+    found = Guard(chain, heavy, on_fail="abstain").invoke({"question": "How heavy?"})
     assert found == {
         "question": "How heavy?",
         "context": [FACT],
@@ -178,7 +174,7 @@ def test_data_under_the_answers_key_of_a_composed_chain_is_the_answer(
         n = 31 if said is RIGHT else None
         given = {"question": "How heavy?"}
         whole = {**given, "context": [FACT], "n": n, "answer": made(left)}
-        assert run(guard, given) == whole
+        assert guard.invoke(given) == whole
         assert reduce(added, Client().read(guard, given).chunks) == whole
         assert json.loads(judge.answers[0]) == said
 
@@ -186,7 +182,7 @@ def test_data_under_the_answers_key_of_a_composed_chain_is_the_answer(
 @pytest.mark.parametrize("name", ["a mapping", "a pydantic object", "a list", "nested"])
 def test_where_no_text_has_a_place_the_refusal_is_raised(name: str) -> None:
     with pytest.raises(AnswerRejected, match="cannot hold another text") as raised:
-        run(Guard(Chain(OUTPUTS[name]), heavy), "How heavy?")
+        Guard(Chain(OUTPUTS[name]), heavy).invoke("How heavy?")
     assert "31" not in str(raised.value)
 
 
@@ -196,15 +192,15 @@ def test_a_key_that_is_named_works_for_a_pydantic_object() -> None:
         weight: int | None = None
 
     guard = Guard(Chain(Said(text="It weighs 31 kg.", weight=31)), heavy, answer="text")
-    assert run(guard, "How heavy?") == Said(text=REFUSAL)
+    assert guard.invoke("How heavy?") == Said(text=REFUSAL)
     with pytest.raises(DemurError, match="answer='words': there is no such key in a Said with"):
-        run(guard.model_copy(update={"answer": "words"}), "How heavy?")
+        guard.model_copy(update={"answer": "words"}).invoke("How heavy?")
 
 
 def test_of_a_parsed_answer_the_raw_message_does_not_stay() -> None:
     raw = AIMessage(json.dumps(WRONG))
     output = {"raw": raw, "parsed": Statue(**WRONG), "parsing_error": None}
-    found = run(Guard(Chain(output), heavy, answer="parsed"), "How heavy?")
+    found = Guard(Chain(output), heavy, answer="parsed").invoke("How heavy?")
     assert found == {"raw": None, "parsed": Statue(answer=REFUSAL), "parsing_error": None}
 
 
@@ -216,14 +212,14 @@ def test_a_field_that_has_to_have_a_value_is_not_left_standing() -> None:
     output = Said(answer="It weighs 31 kg.", weight=31)
     for options in ({}, {"answer": "answer"}):
         with pytest.raises(AnswerRejected):
-            run(Guard(Chain(output), heavy, **options), "How heavy?")
+            Guard(Chain(output), heavy, **options).invoke("How heavy?")
 
 
 # --- Repaired ------------------------------------------------------------------------------------
 
 
 def test_what_a_repair_writes_is_judged_whole() -> None:
-    model = repairing(json.dumps({**RIGHT, "weight_kg": 31}))
+    model = saying(json.dumps({**RIGHT, "weight_kg": 31}))
     found = traced(Guard(Chain(WRONG), heavy, model=model), "How heavy?")
     assert found.output == {"answer": REFUSAL, "weight_kg": None}
     assert found.trace.outcome == "abstained"
@@ -242,7 +238,7 @@ def test_what_a_repair_writes_is_judged_whole() -> None:
 )
 def test_a_repair_of_another_form_is_none(reply: str) -> None:
     for output in (WRONG, {**WRONG, "weight_kg": 31.5}):
-        found = traced(Guard(Chain(output), heavy, model=repairing(reply)), "How heavy?")
+        found = traced(Guard(Chain(output), heavy, model=saying(reply)), "How heavy?")
         assert found.output == {"answer": REFUSAL, "weight_kg": None}
         assert found.trace.reason.startswith("the answer could not be repaired (")
         assert "23" not in found.trace.reason
@@ -251,32 +247,32 @@ def test_a_repair_of_another_form_is_none(reply: str) -> None:
 def test_a_pydantic_object_is_repaired_as_its_class_validates_it() -> None:
     output = OUTPUTS["a pydantic object"]
     good = '```json\n{"name": "statue", "kilograms": "23", "parts": []}\n```'
-    guard = Guard(Chain(output), heavy, model=(model := repairing(good)))
-    assert run(guard, "How heavy?") == Weight(name="statue", kilograms=23, parts=[])
+    guard = Guard(Chain(output), heavy, model=(model := saying(good)))
+    assert guard.invoke("How heavy?") == Weight(name="statue", kilograms=23, parts=[])
     assert "kilograms" in isolated("form", model.requests[0])
-    bad = repairing('{"name": "statue", "kilograms": -23, "parts": []}')
+    bad = saying('{"name": "statue", "kilograms": -23, "parts": []}')
     with pytest.raises(AnswerRejected, match=r"could not be repaired \(kilograms: greater_than"):
-        run(Guard(Chain(output), heavy, model=bad), "How heavy?")
+        Guard(Chain(output), heavy, model=bad).invoke("How heavy?")
 
 
 def test_a_text_that_is_json_stays_json_so_that_a_parser_may_follow() -> None:
     for said in (json.dumps(WRONG), f"```json\n{json.dumps(WRONG)}\n```"):
         chain = RunnableLambda(Chain(AIMessage(said)))
-        guard: Any = Guard(chain, heavy, model=repairing(json.dumps(RIGHT)))
-        assert run(guard | JsonOutputParser(), "How heavy?") == RIGHT
+        guard: Any = Guard(chain, heavy, model=saying(json.dumps(RIGHT)))
+        assert (guard | JsonOutputParser()).invoke("How heavy?") == RIGHT
         parser = PydanticOutputParser(pydantic_object=Statue)
-        assert run(guard | parser, "How heavy?") == Statue(**RIGHT)
+        assert (guard | parser).invoke("How heavy?") == Statue(**RIGHT)
 
 
 def test_a_text_in_brackets_is_no_json() -> None:
-    guard = Guard(Chain("[1] It weighs 31 kg."), heavy, model=repairing("It weighs 23 kg."))
-    assert run(guard, "How heavy?") == "It weighs 23 kg."
+    guard = Guard(Chain("[1] It weighs 31 kg."), heavy, model=saying("It weighs 23 kg."))
+    assert guard.invoke("How heavy?") == "It weighs 23 kg."
 
 
 def test_beside_a_repaired_text_nothing_of_the_old_answer_stands() -> None:
     output = {"context": [FACT], **WRONG, "steps": ["weigh: 31"], "note": "31"}
-    guard = Guard(Chain(output), heavy, model=repairing("It weighs 23 kg."))
-    found = run(guard, "How heavy?")
+    guard = Guard(Chain(output), heavy, model=saying("It weighs 23 kg."))
+    found = guard.invoke("How heavy?")
     assert found == {
         "context": [FACT],
         "answer": "It weighs 23 kg.",

@@ -22,8 +22,7 @@ from demur import (
     Sample,
 )
 from demur.guard import widen
-from support.fakes import ScriptedModel
-from support.guarded import run
+from support.fakes import saying
 from support.rag import FACTS, make_retriever
 
 
@@ -70,7 +69,7 @@ def searching(wide: Runnable[str, Any], evaluator: Any) -> Guard[Any, Any]:
 def test_a_retry_searches_for_what_failed_and_for_more() -> None:
     echo = Echo()
     guard = searching(widen(echo), judge)
-    found = run(guard.with_trace(), {"question": "it"})
+    found = guard.with_trace().invoke({"question": "it"})
     assert found.trace.outcome == "recovered"
     assert echo.asked[0] == ("it", 2)
     assert sorted(echo.asked[1:]) == [("it", 4), ("it is heavy", 4), ("it is red", 4)]
@@ -87,7 +86,7 @@ def test_a_retry_searches_for_what_failed_and_for_more() -> None:
 
 def test_outside_of_a_retry_it_does_what_the_retriever_does() -> None:
     echo = Echo()
-    documents = run(widen(echo), "it")
+    documents = widen(echo).invoke("it")
     assert [d.page_content for d in documents] == ["it 0", "it 1"]
     assert echo.asked == [("it", 2)]
 
@@ -151,7 +150,7 @@ def test_only_the_retriever_that_is_named_searches_for_more() -> None:
     both = {"context": wide, "more": beside, "answer": lambda _: next(answers)}
     answers = iter(["one", "two", "three"])
     guard = Guard(both, lambda _: neutral("it is red"), on_fail={"neutral": Retrieve(wide)})
-    run(guard.with_trace(), "it")
+    guard.with_trace().invoke("it")
     assert {"it is red"} == {query for query, _ in named.asked} - {"it"}
     assert {query for query, _ in other.asked} == {"it"}
 
@@ -159,13 +158,13 @@ def test_only_the_retriever_that_is_named_searches_for_more() -> None:
 def test_one_that_the_chain_never_asks_is_passed_over() -> None:
     elsewhere = widen(Echo())
     alone = Guard(chain_over(Echo()), judge, on_fail=Retrieve(elsewhere))
-    trace = run(alone.with_trace(), {"question": "it"}).trace
+    trace = alone.with_trace().invoke({"question": "it"}).trace
     assert trace.reason == (
         "attempt 1 was rejected, and the chain did not ask the retriever that is to find more"
     )
     policy = {"neutral": Retrieve(elsewhere), "any": "regenerate"}
     both = Guard(chain_over(Echo()), judge, on_fail=policy)
-    trace = run(both.with_trace(), {"question": "it"}).trace
+    trace = both.with_trace().invoke({"question": "it"}).trace
     assert [attempt.recovery for attempt in trace.attempts] == [None, "regenerate"]
 
 
@@ -173,8 +172,8 @@ def test_a_model_can_answer_from_what_a_widened_retriever_finds() -> None:
     """Check that the guard then asks the retriever about the failed claims only."""
     echo = Echo()
     wide = widen(echo)
-    model = ScriptedModel(script=lambda stage, messages: "||||")
+    model = saying("||||")
     guard = Guard(chain_over(wide), judge, on_fail=Retrieve(wide, then=Repair(model)))
-    found = run(guard.with_trace(), {"question": "it"})
+    found = guard.with_trace().invoke({"question": "it"})
     assert found.trace.attempts[1].origin == "repair"
     assert sorted(echo.asked) == [("it", 2), ("it is heavy", 2), ("it is red", 2)]

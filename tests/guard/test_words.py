@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 from demur import AnswerRejected, Block, EvaluatorFailed, Guard
 from support.fakes import ScriptedModel
-from support.guarded import Chain, Heard, run, traced
+from support.guarded import Chain, Heard, traced
 from support.words import CAUSES, JUDGES, KEY, SAID, quotes
 
 ENDS: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def test_a_note_says_of_what_could_not_be_judged_the_kind_of_error_alone(judge: 
     with JUDGES[judge]() as evaluator:
         chain = Chain({**OUTPUT, "answer": AIMessage("Tall.")})
         guard: Any = Guard(chain, evaluator, on_fail="annotate")
-        left = run(guard, "How tall?")["answer"]
+        left = guard.invoke("How tall?")["answer"]
     assert left.text.startswith("Tall.\n\n")
     assert "could not decide about it" in left.text
     assert not quotes(left)

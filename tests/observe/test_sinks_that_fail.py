@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,14 +23,7 @@ ANSWER = "The Danube is good, and 2,850 kilometres long."
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no record wait before it is offered again, however slow the machine is."""
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
-    monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(at_once: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test its own folder for the system's temporary files."""
     folder = tmp_path / "tmp"
     folder.mkdir()

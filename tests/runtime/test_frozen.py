@@ -11,13 +11,9 @@ import pytest
 from demur import Evaluation, Guard, RefChecker, Repair, Sample
 from demur.evaluators import ZeroShot
 from demur.runtime import FrozenRunnable
-from support.fakes import ScriptedModel
+from support.fakes import saying
 
 SAMPLE = Sample(question="How tall is it?", answer="84 metres.", contexts=["It is 84 metres tall."])
-
-
-def saying(reply: str) -> ScriptedModel:
-    return ScriptedModel(script=lambda stage, messages: reply)
 
 
 def fails(sample: Sample) -> Evaluation:

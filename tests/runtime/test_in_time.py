@@ -21,7 +21,7 @@ from demur.runtime import (
 )
 from support.calls import Run, chat
 from support.clock import Clock
-from support.fakes import ScriptedModel
+from support.fakes import ScriptedModel, saying
 from support.openai_server import Answer, openai_server
 from support.waiting import NEVER, PATIENCE, wait
 
@@ -115,7 +115,7 @@ def test_a_slot_is_waited_for_no_longer(taken_by: str, free: threading.Event) ->
 
 
 def test_no_request_is_made_once_the_time_is_up(run: Run) -> None:
-    model = ScriptedModel(script=lambda stage, messages: "x")
+    model = saying("x")
     (outcome,) = run(chat(model), seconds=1e-9)
     assert outcome.cause == "the time for judging is up"
     assert model.requests == []

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from demur.runtime import ChatCall, Outcome, Reply, Steps, ask_all, drive
-from support.fakes import ScriptedModel
+from support.fakes import saying
 
 NAMES = st.sampled_from(["think", "thinking", "reasoning", "THINK", "Thinking", "reasoning "])
 PLAIN = st.text(st.characters(exclude_characters="<>", exclude_categories=["Cs"]), max_size=40)
 
 
 def _steps(said: AIMessage, prompt: str) -> Steps[list[Outcome[Reply]]]:
-    model = ScriptedModel(script=lambda stage, messages: said)
+    model = saying(said)
     return (yield from ask_all([ChatCall(model, [HumanMessage(prompt)], "stage")]))
 
 

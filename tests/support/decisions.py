@@ -26,11 +26,10 @@ def choice(label: str, **probabilities: float) -> dict[str, Any]:
     return {"type": "choice", "choice": label, "probabilities": probabilities, "confidence": 0.5}
 
 
-def sure(label: str, share: float = 0.9) -> dict[str, Any]:
-    """Return an answer that gives the label this probability, and the others the rest."""
-    rest = (1 - share) / 2
+def sure(label: str) -> dict[str, Any]:
+    """Return an answer that gives the label nine tenths, and each other the half of the rest."""
     labels = ("Entailment", "Neutral", "Contradiction")
-    return choice(label, **{one: share if one == label else rest for one in labels})
+    return choice(label, **{one: 0.9 if one == label else (1 - 0.9) / 2 for one in labels})
 
 
 class HttpDecisions(BaseDecisionModel):

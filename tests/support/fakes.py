@@ -125,3 +125,8 @@ def scripted(extraction: str, **labels: str) -> ScriptedModel:
         return extraction if stage == "extraction" else labels[stage]
 
     return ScriptedModel(script=script)
+
+
+def saying(reply: str) -> ScriptedModel:
+    """Return a model that gives the same reply to every request."""
+    return ScriptedModel(script=lambda stage, messages: reply)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import Runnable
 
 from demur import Evaluation, Guard, Sample, Usage
 from demur.guard import Guarded, Trace
@@ -36,13 +34,8 @@ class Chain:
         return self.outputs[min(len(self.inputs), len(self.outputs)) - 1]
 
 
-def run(runnable: Runnable[Any, Any], given: Any, mode: str = "sync") -> Any:
-    return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
-
-
-def traced(guard: Guard[Any, Any], given: Any = "why?", mode: str = "sync") -> Guarded[Any]:
-    found: Guarded[Any] = run(guard.with_trace(), given, mode)
-    return found
+def traced(guard: Guard[Any, Any], given: Any = "why?") -> Guarded[Any]:
+    return guard.with_trace().invoke(given)
 
 
 class Heard(BaseCallbackHandler):

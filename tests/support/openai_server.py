@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from langchain_openai import ChatOpenAI
 
+from support.serving import Handler, served
 from support.waiting import until
 
 
@@ -91,11 +91,8 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
     server = OpenAIServer("")
     closing = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else a body waits 40 ms for the head's acknowledgement
-
-        def do_POST(self) -> None:
+    class Chatting(Handler):
+        def respond(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with server.counted(request) as number:
                 if callable(script):
@@ -139,25 +136,12 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
                 self.send_header(name, str(value))
             self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 256
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # In some tests a client leaves on purpose.
-
-    httpd = Server(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
-    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield server
-    finally:
-        closing.set()
-        httpd.shutdown()
-        httpd.server_close()
+    with served(Chatting) as url:
+        server.url = f"{url}/v1"
+        try:
+            yield server
+        finally:
+            closing.set()
 
 
 def _body(answer: Answer, request: dict[str, Any]) -> bytes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
+
+from support.serving import Handler, served
 
 _KINDS = {
     "/v1/logs": (logs.ExportLogsServiceRequest, logs.ExportLogsServiceResponse),
@@ -68,33 +68,15 @@ def otlp_receiver() -> Iterator[OTLPReceiver]:
     """Receive on a free port of the loopback for the length of the block."""
     receiver = OTLPReceiver("")
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
+    class Receiving(Handler):
+        def respond(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path not in _KINDS:
                 self.send_error(404)
                 return
             request, response = _KINDS[self.path]
             receiver.requests[self.path].append(request.FromString(body))
-            said = response().SerializeToString()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said)
+            self.answer(response().SerializeToString(), "application/x-protobuf")
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        receiver.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Receiving) as receiver.url:
+        yield receiver

@@ -43,9 +43,9 @@ class PostgresServer:
     durable: bool = False
     """Whether written data survives a power cut, as outside of tests."""
 
-    def url(self, database: str = "postgres", password: str = QUOTED) -> str:
+    def url(self, database: str = "postgres") -> str:
         """Return the URL of a database of the server."""
-        return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{USER}:{QUOTED}@127.0.0.1:{self.port}/{database}"
 
     def new(self, options: str = "") -> str:
         """Create a database and return its URL."""

@@ -7,9 +7,14 @@ import signal
 import traceback
 from collections.abc import Callable
 
+import pytest
+
 from demur import DemurError
 from demur.observe import Record
 from support import records
+
+posix = pytest.mark.skipif(os.name == "nt", reason="no forks, locks and modes on Windows")
+"""The mark of tests that fork, or that look at locks and modes of files."""
 
 
 def forked(work: Callable[[], object]) -> int:

@@ -132,7 +132,7 @@ def hostile(at: float = 0, **fields: Any) -> Record:
     return run(bad, at=at, **given)
 
 
-def several(count: int = 60, seed: int = 8) -> list[Record]:
+def several(count: int, seed: int = 8) -> list[Record]:
     """Return unordered runs of all kinds from three days, with two models and three evaluators."""
     draw = random.Random(seed)
 

@@ -71,7 +71,7 @@ def write(folder: Path, runs: Any, **given: Any) -> Path:
 
 
 @contextmanager
-def clean(page: Any, seen: Any, path: Path, hash: str = "") -> Iterator[None]:
+def clean(page: Any, seen: Any, path: Path, hash: str) -> Iterator[None]:
     """Open the page; at the end, check that it has no errors and made no requests."""
     page.goto(path.as_uri() + hash)
     yield

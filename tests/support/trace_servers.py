@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +21,9 @@ import zstandard
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 
 from demur import Evaluation, Sample
+from demur.observe import Record, TraceLink
 from support import records
+from support.serving import Handler, served
 
 KEY = "hush-hush-key"
 PROJECT = "0d3c4a5e-38d9-4b60-8c53-9f3d7a2f4c11"
@@ -65,6 +66,17 @@ class Service:
 def telling(sample: Sample) -> Evaluation:
     """Judge with an explanation that quotes a secret."""
     return records.refuted("judge", explanation=f"{SECRET} is no answer")
+
+
+def refuting(sample: Sample) -> Evaluation:
+    """Judge an answer as wrong."""
+    return records.refuted("judge")
+
+
+def link(record: Record) -> TraceLink:
+    """Return the only link of a record."""
+    (one,) = record.traces
+    return one
 
 
 @dataclass
@@ -212,11 +224,8 @@ def serving(service: S) -> Iterator[S]:
     """Serve on a free port of the loopback for the length of the block."""
     busy = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def _answer(self) -> None:
+    class Serving(Handler):
+        def respond(self) -> None:
             body = self._body()
             url = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(url.query).items()}
@@ -235,22 +244,10 @@ def serving(service: S) -> Iterator[S]:
                         status, said = service.reply(self.command, url.path, query, plain, kind)
                     except Exception as error:  # the client has broken the protocol
                         status, said = 422, {"detail": repr(error)}
-            content = said if isinstance(said, bytes) else json.dumps(said).encode()
-            self.send_response(status)
-            kind = "application/x-protobuf" if isinstance(said, bytes) else "application/json"
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def do_PATCH(self) -> None:
-            self._answer()
+            if isinstance(said, bytes):
+                self.answer(said, "application/x-protobuf", status)
+            else:
+                self.answer(json.dumps(said).encode(), "application/json", status)
 
         def _body(self) -> bytes:
             if "chunked" not in self.headers.get("Transfer-Encoding", ""):
@@ -262,16 +259,5 @@ def serving(service: S) -> Iterator[S]:
             self.rfile.readline()
             return body
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    service.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with served(Serving) as service.url:
         yield service
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

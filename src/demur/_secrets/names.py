@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_LONGEST = 200  # the number of characters that are read, because they are remembered
+_LONGEST = 200
+"""The number of characters that are read: they are remembered, and a long name would fill that."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # These are looked for in a name's words, run together: "apikey" is "api_key", "x-accesstoken".
 _SAYS_SECRET = re.compile(
@@ -46,9 +47,7 @@ def is_secret_name(name: str) -> bool:
     Counts ("max_tokens"), keys of tables ("primary_key") and places ("token_path") are not secret.
     The headers of a request ("headers") are; the headers of a page ("Header 1") are not.
     """
-    return _says_secret(
-        name[-_LONGEST:]
-    )  # remembered, and whoever writes names is not to fill that
+    return _says_secret(name[-_LONGEST:])
 
 
 @lru_cache(maxsize=4096)

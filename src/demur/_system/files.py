@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from demur._text import replace_surrogates
-from demur.errors import MissingExtraError
+from demur.errors import needs
 
 
 def as_json(value: Any) -> str:
@@ -116,10 +116,8 @@ def locked(
         MissingExtraError: filelock is not installed.
         error: Another process writes the file, or its folder does not exist or cannot be written.
     """
-    try:
+    with needs("filelock", extra, purpose):
         from filelock import FileLock, Timeout
-    except ImportError as missing:
-        raise MissingExtraError("filelock", extra, purpose) from missing
     if not path.parent.is_dir():  # the lock would create the folder
         raise error(f"cannot write {path}: there is no folder {path.parent}")
     try:

@@ -1,20 +1,24 @@
 """Check every answer of a chain, and retry, correct, refuse, annotate or block those that fail."""
 
 from demur.guard.arguments import OnError as OnError
-from demur.guard.chain import Capture as Capture
-from demur.guard.chain import refuse_memory as refuse_memory
+from demur.guard.budget import Budget
+from demur.guard.capture import Capture as Capture
 from demur.guard.edits import Citation
+from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE, USAGE
+from demur.guard.events import evaluation_of_event as evaluation_of_event
 from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
+from demur.guard.policies import OnFail as OnFail
+from demur.guard.policies import Policy
+from demur.guard.policies import make_policy as make_policy
+from demur.guard.policies import prepared as prepared
 from demur.guard.recoveries import (
     REFUSAL,
     UNCHECKED,
     Abstain,
     Annotate,
     Block,
-    Budget,
     Cite,
-    Policy,
     Recovery,
     Regenerate,
     Repair,
@@ -22,15 +26,8 @@ from demur.guard.recoveries import (
     Strip,
 )
 from demur.guard.recoveries import Again as Again
-from demur.guard.recoveries import OnFail as OnFail
-from demur.guard.recoveries import make_policy as make_policy
-from demur.guard.recoveries import prepared as prepared
+from demur.guard.refused import refuse_memory as refuse_memory
 from demur.guard.trace import (
-    DECISION,
-    EVALUATION,
-    OUTCOME,
-    REPLACE,
-    USAGE,
     AnswerRejected,
     Attempt,
     EvaluatorFailed,
@@ -42,7 +39,6 @@ from demur.guard.trace import (
     TraceOutcome,
     Verdict,
 )
-from demur.guard.trace import evaluation_of_event as evaluation_of_event
 from demur.guard.verdicts import as_evaluation as as_evaluation
 from demur.guard.verdicts import feedback_on as feedback_on
 from demur.guard.verdicts import verdict_of as verdict_of

@@ -8,7 +8,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.utils import Input, Output
 from pydantic import PrivateAttr
 
-from demur.guard.recoveries import Again, Budget, Cite, Final, prepared
+from demur.guard.budget import Budget
+from demur.guard.policies import prepared
+from demur.guard.recoveries import Again, Cite, Final
 from demur.runtime import FrozenRunnable
 from demur.schema import OnAbstain
 from demur.shapes import ContextsReader, Reader

@@ -18,34 +18,18 @@ from langchain_core.runnables import Runnable
 
 from demur.evaluators import is_mistake
 from demur.guard.arguments import GuardArguments
-from demur.guard.chain import ChainCall, Inside
+from demur.guard.chain import ChainCall
 from demur.guard.citing import recited
 from demur.guard.conversation import conversation_of
 from demur.guard.ending import Ended, Tried, ending_of
+from demur.guard.events import Announcement, decision_event, evaluation_event, outcome_event
 from demur.guard.feedback import Feedback
+from demur.guard.inside import Inside
+from demur.guard.policies import fitting, for_undetermined
 from demur.guard.prompts import repair_prompt
-from demur.guard.recoveries import (
-    Again,
-    Cite,
-    Final,
-    Repair,
-    Retrieve,
-    Strip,
-    fitting,
-    for_undetermined,
-    name_of,
-)
-from demur.guard.trace import (
-    Announcement,
-    Attempt,
-    Guarded,
-    Origin,
-    Verdict,
-    decision_event,
-    evaluation_event,
-    outcome_event,
-)
-from demur.guard.trimming import can_trim, trimmed
+from demur.guard.recoveries import Again, Cite, Final, Repair, Retrieve, Strip, name_of
+from demur.guard.stripping import can_strip, stripped
+from demur.guard.trace import Attempt, Guarded, Origin, Verdict
 from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.runtime import GRACE, ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
@@ -68,6 +52,12 @@ from demur.shapes import (
     with_found,
 )
 
+_OVER: dict[Verdict, str] = {
+    "passed": "passed",
+    "nothing_to_check": "states nothing that could be checked",
+    "abstained": "is a refusal by a guard inside the chain",
+}
+"""The verdicts after which no further answer is asked for, as the reason of the end says them."""
 _OF_NO_USE = "without the failing parts, nothing is left that answers the question"
 
 
@@ -145,6 +135,15 @@ class GuardedCall:
                 return (yield from self._conclude(answered))
             yield from self.judge(answered)
 
+    # --- An answer of the chain ---------------------------------------------------------------
+
+    def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
+        call = self.chain_call(input)
+        output = yield from ask(call)
+        if origin == "feedback":
+            output = as_given(output, input, self.input, [*self.kept])
+        return self.answered(call, output, origin)
+
     def chain_call(self, input: Any) -> ChainCall:
         """Return the chain's next run, which has not started."""
         widening = Widening(dict(self._searches))
@@ -197,6 +196,30 @@ class GuardedCall:
             return ()
         return conversation_of(self.input, self.question, None if where is True else where)
 
+    # --- The verdict on it --------------------------------------------------------------------
+
+    def judge(self, answered: Answered) -> Steps[None]:
+        """Judge an answer and record it as an attempt, reusing the evaluations of an equal one."""
+        this = _folded(answered.text), answered.contexts
+        known = next(
+            (t for t in self.tried if (_folded(t.attempt.answer), t.attempt.contexts) == this), None
+        )
+        if answered.abstained:
+            evaluations: Sequence[Evaluation] = ()
+        elif known is not None:
+            # The first of the equal attempts has counted what these evaluations cost.
+            free = {"usage": Usage()}
+            evaluations = [
+                evaluation.model_copy(update=free) for evaluation in known.attempt.evaluations
+            ]
+        else:
+            sample = Sample(
+                question=self.question, answer=answered.text, contexts=answered.contexts
+            )
+            evaluations = yield from self.evaluate(sample)
+            yield from self.announce_evaluations(evaluations)
+        self.record(answered, evaluations)
+
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """Return the evaluations of a sample, made side by side and within the time limit.
 
@@ -230,6 +253,10 @@ class GuardedCall:
         """Record an answer and its evaluations as an attempt."""
         answers = [_folded(tried.attempt.answer) for tried in self.tried]
         this = _folded(answered.text)
+        verdict: Verdict = "abstained"
+        if not answered.abstained:
+            judges = len(self.guard.evaluators)
+            verdict = verdict_of(evaluations, self.guard.on_abstain, judges)
         attempt = Attempt(
             origin=answered.origin,
             recovery=answered.recovery,
@@ -239,59 +266,21 @@ class GuardedCall:
             removed=answered.removed,
             contexts=answered.contexts,
             evaluations=tuple(evaluations),
-            verdict="abstained" if answered.abstained else self._verdict_of(evaluations),
+            verdict=verdict,
             usage=answered.usage,
         )
         same_as = answers.index(this) + 1 if this in answers else None
         self.tried.append(Tried(attempt, answered.answer, answered.style, same_as))
         self._settle()
 
-    def _verdict_of(self, evaluations: Sequence[Evaluation]) -> Verdict:
-        return verdict_of(evaluations, self.guard.on_abstain, len(self.guard.evaluators))
-
-    # --- An answer and its verdict -----------------------------------------------------------
-
-    def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
-        call = self.chain_call(input)
-        output = yield from ask(call)
-        if origin == "feedback":
-            output = as_given(output, input, self.input, [*self.kept])
-        return self.answered(call, output, origin)
-
-    def judge(self, answered: Answered) -> Steps[None]:
-        """Judge an answer and record it as an attempt, reusing the evaluations of an equal one."""
-        this = _folded(answered.text), answered.contexts
-        known = next(
-            (t for t in self.tried if (_folded(t.attempt.answer), t.attempt.contexts) == this), None
-        )
-        if answered.abstained:
-            evaluations: Sequence[Evaluation] = ()
-        elif known is not None:
-            # The first of the equal attempts has counted what these evaluations cost.
-            free = {"usage": Usage()}
-            evaluations = [
-                evaluation.model_copy(update=free) for evaluation in known.attempt.evaluations
-            ]
-        else:
-            sample = Sample(
-                question=self.question, answer=answered.text, contexts=answered.contexts
-            )
-            evaluations = yield from self.evaluate(sample)
-            yield from self.announce_evaluations(evaluations)
-        self.record(answered, evaluations)
-
-    # --- Another answer ----------------------------------------------------------------------
+    # --- What is done about it ----------------------------------------------------------------
 
     def _next(self) -> Again | Ended:
         """Return the next recovery, or why the call ends after the last attempt."""
         last, number = self.tried[-1], len(self.tried)
         exhausted = self._exhausted
-        if last.attempt.verdict == "passed":
-            return Ended(f"attempt {number} passed")
-        if last.attempt.verdict == "nothing_to_check":
-            return Ended(f"attempt {number} states nothing that could be checked")
-        if last.attempt.verdict == "abstained":
-            return Ended(f"attempt {number} is a refusal by a guard inside the chain")
+        if last.attempt.verdict in _OVER:
+            return Ended(f"attempt {number} {_OVER[last.attempt.verdict]}")
         if last.attempt.verdict == "undetermined":
             if exhausted:
                 return self._out_of(exhausted)
@@ -361,12 +350,18 @@ class GuardedCall:
                 return f"{rejected}, and not for its citations alone"
             if not last.answer.is_text or recited(last.attempt) is None:
                 return f"{rejected}, and its citations cannot be corrected"
-        if isinstance(recovery, Strip) and not can_trim(recovery, last.attempt, last.answer):
+        if isinstance(recovery, Strip) and not can_strip(recovery, last.attempt, last.answer):
             return f"{rejected}, and {_OF_NO_USE}"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
         if widened is not None and widened.key not in self._asked:
             return f"{rejected}, and the chain did not ask the retriever that is to find more"
         return None
+
+    def _feedback(self, instruction: str = "") -> Feedback:
+        """Return why the last attempt was not let through."""
+        return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
+
+    # --- Another answer -----------------------------------------------------------------------
 
     def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
         """Return another answer, or why there is none."""
@@ -440,7 +435,7 @@ class GuardedCall:
     def _strip(self, strip: Strip) -> Steps[Answered | Ended]:
         """Return the last answer without what fails, or why nothing useful would be left."""
         last = self.tried[-1]
-        left = yield from trimmed(strip, last.attempt, last.answer)
+        left = yield from stripped(strip, last.attempt, last.answer)
         if left.output is None:
             return Ended(
                 f"attempt {len(self.tried)} was rejected, and {_OF_NO_USE}", usage=left.usage
@@ -471,7 +466,7 @@ class GuardedCall:
         found = feedback.documents
         return self._answer_in(with_found(output, found, self.kept) if found else output)
 
-    # --- The end -----------------------------------------------------------------------------
+    # --- The end ------------------------------------------------------------------------------
 
     def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
         usage = self._usage() + ended.usage
@@ -481,10 +476,6 @@ class GuardedCall:
         if ending.error is not None:
             raise ending.error
         return Guarded(ending.output, ending.trace)
-
-    def _feedback(self, instruction: str = "") -> Feedback:
-        """Return why the last attempt was not let through."""
-        return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
 
     def _usage(self) -> Usage:
         return sum((tried.attempt.cost for tried in self.tried), Usage())

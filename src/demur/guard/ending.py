@@ -10,7 +10,8 @@ from typing import Any
 from demur.guard.arguments import GuardArguments
 from demur.guard.citing import cited_attempt
 from demur.guard.edits import Cited
-from demur.guard.recoveries import END, Annotate, Block, Final
+from demur.guard.policies import END
+from demur.guard.recoveries import Annotate, Block, Final
 from demur.guard.trace import (
     AnswerRejected,
     Attempt,

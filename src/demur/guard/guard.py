@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, get_args
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableLike, coerce_to_runnable
-from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, Input, Output
 from langchain_core.utils.pydantic import TypeBaseModel
 from pydantic import BaseModel
@@ -19,9 +17,11 @@ from typing_extensions import Self
 from demur._secrets import learn
 from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
 from demur.guard.arguments import GuardArguments, OnError, Streaming
+from demur.guard.budget import Budget
 from demur.guard.call import GuardedCall
-from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
-from demur.guard.recoveries import Budget, Cite, OnFail, make_policy
+from demur.guard.policies import OnFail, make_policy
+from demur.guard.recoveries import Cite
+from demur.guard.refused import refuse_agent, refuse_memory, streams_steps
 from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
 from demur.guard.verdicts import no_verdict
@@ -213,71 +213,43 @@ class Guard(GuardArguments[Input, Output]):
         """Return a Runnable that does the same and returns the output with its `Trace`."""
         return RunnableLambda(self._guarded, self._aguarded, name=self.get_name())
 
-    def _output(
-        self,
-        input: Input,
-        run_manager: CallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Output:
-        return self._guarded(input, run_manager, config, **kwargs).output
+    # LangChain gives these methods the config for the children of the guard's run.
+
+    def _output(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
+        return self._guarded(input, config, **kwargs).output
 
     async def _aoutput(
-        self,
-        input: Input,
-        run_manager: AsyncCallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Output:
-        return (await self._aguarded(input, run_manager, config, **kwargs)).output
+        return (await self._aguarded(input, config, **kwargs)).output
 
     def _guarded(
-        self,
-        input: Input,
-        run_manager: CallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Guarded[Output]:
-        child = patch_config(config, callbacks=run_manager.get_child())
         call = GuardedCall(self, input, kwargs)
         with within_scope(call.scope):
-            return drive(call.run(), child, None)[0]
+            return drive(call.run(), config or {}, None)[0]
 
     async def _aguarded(
-        self,
-        input: Input,
-        run_manager: AsyncCallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Guarded[Output]:
-        child = patch_config(config, callbacks=run_manager.get_child())
         call = GuardedCall(self, input, kwargs)
         with within_scope(call.scope):
-            return (await adrive(call.run(), child, None))[0]
+            return (await adrive(call.run(), config or {}, None))[0]
 
     def _chunks(
-        self,
-        inputs: Iterator[Input],
-        run_manager: CallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
+        self, inputs: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
         if self._by_sentences():
-            child = patch_config(config, callbacks=run_manager.get_child())
-            return stream(self, inputs, kwargs, child)
-        return self._buffered(inputs, run_manager, config, **kwargs)
+            return stream(self, inputs, kwargs, config or {})
+        return self._buffered(inputs, config, **kwargs)
 
     def _achunks(
-        self,
-        inputs: AsyncIterator[Input],
-        run_manager: AsyncCallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
+        self, inputs: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
         if self._by_sentences():
-            child = patch_config(config, callbacks=run_manager.get_child())
-            return astream(self, inputs, kwargs, child)
-        return self._abuffered(inputs, run_manager, config, **kwargs)
+            return astream(self, inputs, kwargs, config or {})
+        return self._abuffered(inputs, config, **kwargs)
 
     def _by_sentences(self) -> bool:
         # A correction inside a chain cannot be carried through the chain's later steps, and only
@@ -285,15 +257,17 @@ class Guard(GuardArguments[Input, Output]):
         by_sentences = self.streaming == "sentence" and not streams_steps(self.chain)
         return by_sentences and not in_a_guarded_chain()
 
-    def _buffered(self, inputs: Iterator[Input], *run: Any, **kwargs: Any) -> Iterator[Output]:
+    def _buffered(
+        self, inputs: Iterator[Input], config: RunnableConfig | None, **kwargs: Any
+    ) -> Iterator[Output]:
         if given := list(inputs):
-            yield self._output(reduce(added, given), *run, **kwargs)
+            yield self._output(reduce(added, given), config, **kwargs)
 
     async def _abuffered(
-        self, inputs: AsyncIterator[Input], *run: Any, **kwargs: Any
+        self, inputs: AsyncIterator[Input], config: RunnableConfig | None, **kwargs: Any
     ) -> AsyncIterator[Output]:
         if given := [one async for one in inputs]:
-            yield await self._aoutput(reduce(added, given), *run, **kwargs)
+            yield await self._aoutput(reduce(added, given), config, **kwargs)
 
     @property
     def InputType(self) -> type[Input]:  # noqa: N802  # LangChain's name

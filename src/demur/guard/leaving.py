@@ -10,7 +10,16 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur.evaluators import Piece, piece_at
-from demur.guard.edits import Citation, Form, Place, Remainder, annotation, cited, place_at
+from demur.guard.edits import (
+    Citation,
+    Form,
+    Place,
+    Remainder,
+    annotation,
+    announces,
+    cited,
+    place_at,
+)
 from demur.schema import Evaluation
 
 _WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)
@@ -108,7 +117,7 @@ class LeavingText:
         left = left.with_reworded({at: said.removeprefix(head)})
         if self._strips:
             left = left.without(())
-            waits = piece.kind == "heading" or said.endswith((":", "："))
+            waits = piece.kind == "heading" or announces(said)
             # Check the chain's own words, because a sentence with a mark counts as reworded.
             self.held = replace(left, reworded={}).is_lost(at)
             if waits or self.held:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from demur.errors import LocalModelError, MissingExtraError
+from demur.errors import LocalModelError, needs
 from demur.local.weights import (
     QWEN,
     Manifest,
@@ -55,10 +55,8 @@ def pull(
     """
     if unknown := set(sources) - set(_SOURCES):
         raise ValueError(f"unknown sources {sorted(unknown)}, expected some of {list(_SOURCES)}")
-    try:
+    with needs("filelock", "local", "demur models pull"):
         from filelock import FileLock
-    except ImportError as error:
-        raise MissingExtraError("filelock", "local", "demur models pull") from error
     report = progress or (lambda what, done, total: None)
     target = model_dir() / manifest.file
     work = target.with_name(f".{target.name}.pull")

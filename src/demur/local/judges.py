@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from demur._text import replace_surrogates, script_of
-from demur.errors import LocalModelError, MissingExtraError
+from demur.errors import LocalModelError, needs
 from demur.local.sessions import loaded, need_packages, uncut
 from demur.local.weights import Weights, hashed
 from demur.runtime.prompting import as_shown
@@ -174,10 +174,8 @@ def _verify() -> None:
 
 
 def _folder() -> Path:
-    try:
+    with needs("demur-judge", "small", "a judge of demur's own"):
         import demur_judge
-    except ImportError as error:
-        raise MissingExtraError("demur-judge", "small", "a judge of demur's own") from error
     folder: Path = demur_judge.FOLDER
     return folder
 

@@ -7,7 +7,7 @@ import re
 
 from langchain_core.language_models import BaseChatModel
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 from demur.local.judges import SMALL, SmallJudge
 from demur.runtime import decision_model
 
@@ -121,8 +121,6 @@ def _openai(name: str, **endpoint: str) -> BaseChatModel:
 
 
 def _local(gguf: str | None) -> BaseChatModel:
-    try:
+    with needs(None, "local", "the local model"):
         from demur.local.chat import ChatLocal
-    except ImportError as error:
-        raise MissingExtraError(error.name or "xllamacpp", "local", "the local model") from error
     return ChatLocal(gguf=gguf)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from demur._system import at_the_end, end_abruptly, in_child, is_ending, leave, lock
-from demur.errors import LocalModelError, MissingExtraError
+from demur.errors import LocalModelError, needs
 from demur.local.cores import usable_cores
 
 P = ParamSpec("P")
@@ -33,11 +33,9 @@ def need_packages(extra: str, what: str) -> None:
     Raises:
         MissingExtraError: One of them is not installed.
     """
-    try:
+    with needs(None, extra, what):
         import onnxruntime  # noqa: F401 -- only whether it is there matters
         import tokenizers  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(error.name or "onnxruntime", extra, what) from error
 
 
 def loaded(

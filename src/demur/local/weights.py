@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from demur._system import write_whole
-from demur.errors import LocalModelError, MissingExtraError
+from demur.errors import LocalModelError, needs
 
 Progress = Callable[[str, int, int], None]
 """A function that hears the name of a step, the bytes done, and the bytes in all.
@@ -90,10 +90,8 @@ def model_dir() -> Path:
     """
     if named := os.environ.get("DEMUR_MODELS"):
         return Path(named).expanduser()
-    try:
+    with needs("platformdirs", "local", "a local model"):
         import platformdirs
-    except ImportError as error:
-        raise MissingExtraError("platformdirs", "local", "a local model") from error
     return Path(platformdirs.user_cache_dir("demur")) / "models"
 
 

@@ -12,7 +12,6 @@ from demur.observe.finished import About as About
 from demur.observe.finished import Finished as Finished
 from demur.observe.finished import plain as plain
 from demur.observe.handlers import ScoreCallbackHandler
-from demur.observe.reading import Said as Said
 from demur.observe.recorder import Recorder as Recorder
 from demur.observe.recorder import RunCounts
 from demur.observe.records import Record, TraceLink
@@ -34,6 +33,7 @@ from demur.observe.sinks import (
 from demur.observe.sinks import Writer as Writer
 from demur.observe.sinks import as_sinks as as_sinks
 from demur.observe.spans import current_span_ids as current_span_ids
+from demur.observe.texts import Said as Said
 
 __all__ = [  # the other names serve other rooms, and are not public
     "JSONLSink",

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import LLMResult
 from pydantic import JsonValue
 
 from demur.guard import Trace
-from demur.observe.reading import Said
 from demur.observe.records import TraceLink
+from demur.observe.texts import Said
+from demur.runtime import reply_in
 from demur.schema import Evaluation, Usage
 
 
@@ -75,10 +76,7 @@ def author_of(response: LLMResult, metadata: Mapping[str, Any]) -> tuple[str | N
         response: The reply.
         metadata: The metadata of the model's run, which names the model if the reply does not.
     """
-    generation = next(
-        (generation for several in response.generations for generation in several), None
-    )
-    message = generation.message if isinstance(generation, ChatGeneration) else None
+    message = reply_in(response)
     provider = getattr(message, "response_metadata", None) or {}
     model = provider.get("model_name") or provider.get("model") or metadata.get("ls_model_name")
     return _text(model), _text(provider.get("id")) or _given_id(getattr(message, "id", None))

@@ -10,18 +10,19 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import LLMResult
 from typing_extensions import Self
 
 from demur.evaluators import EvaluatorLike
 from demur.guard import EVALUATION, Trace, evaluation_of_event
 from demur.observe.backlog import OnFull
 from demur.observe.finished import Finished
-from demur.observe.reading import Readers
 from demur.observe.recorder import Recorder, RunCounts
 from demur.observe.redaction import Redact
 from demur.observe.runs import Runs
 from demur.observe.sinks import SinkLike
+from demur.observe.texts import Readers
+from demur.runtime import reply_in
 from demur.shapes import ContextsReader, Reader
 
 
@@ -223,11 +224,7 @@ class ScoreCallbackHandler(BaseCallbackHandler):
         if capture := self._runs.capture(run_id):
             capture.on_llm_end(response, **kwargs)
             self._runs.wrote(run_id, response)
-        first = next(
-            (generation for several in response.generations for generation in several), None
-        )
-        output = first.message if isinstance(first, ChatGeneration) else getattr(first, "text", "")
-        self._put(self._runs.end(run_id, output))
+        self._put(self._runs.end(run_id, reply_in(response)))
 
     def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
         """Record that a model raised an error."""

@@ -6,6 +6,8 @@ Messages about them hold no credentials.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -46,6 +48,20 @@ def database_of(where: str | Path) -> str | None:
     if not is_server(where):
         return None
     return unquote(str(where).partition("?")[0].rpartition("/")[2])
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Raise a `DemurError` if `path` is no file, or if the block cannot make or open it."""
+    if path.exists() and not path.is_file():
+        raise DemurError(f"cannot write {path}: it is not a regular file. Give another path")
+    try:
+        yield
+    except OSError as error:
+        raise DemurError(
+            f"cannot write {path}: {error.strerror or error}. Expected a file that this "
+            "process may write, in a folder that exists"
+        ) from error
 
 
 class URLError(DemurError, ValueError):

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from demur.guard import Attempt, Limited, Time, TraceOutcome, Verdict
-from demur.observe.writing import as_json
+from demur.observe.as_json import as_json
 from demur.schema import Evaluation, Finding, ShownInNotebooks, Text, Usage
 
 

@@ -17,7 +17,6 @@ from demur._secrets import SECRET, is_secret_name, known_secrets, secrets_in, wi
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.observe.records import Record
-from demur.observe.writing import as_json
 from demur.schema import Evaluation
 
 _log = logging.getLogger("demur.observe")
@@ -64,7 +63,7 @@ def redactor(redact: Redact = None) -> Callable[[Record], Record]:
 
     def redacted(record: Record) -> Record:
         try:
-            plain = json.loads(as_json(record))
+            plain = json.loads(record.as_json())
             kept = _Walk(plain, change).kept(plain, _RECORD)
             if change is None and kept == plain:
                 return record

@@ -20,10 +20,10 @@ from langchain_core.runnables.config import var_child_runnable_config
 from demur._system import renewed
 from demur.guard import Capture, Trace
 from demur.observe.finished import About, Finished, author_of, plain
-from demur.observe.reading import Readers, Said, read
 from demur.observe.records import TraceLink
 from demur.observe.spans import current_span_ids
-from demur.runtime import JUDGE
+from demur.observe.texts import Readers, Said, read
+from demur.runtime import JUDGE, is_interrupt
 from demur.schema import Evaluation
 from demur.shapes import find_question
 
@@ -74,16 +74,15 @@ class _Run:
 
 @dataclass
 class Tally:
-    """Count the runs that began, and those that ended before they could be scored."""
+    """Count the runs that began, and those that ended before they could be scored.
+
+    `RunCounts` describes the fields.
+    """
 
     runs: int = 0
-    """The number of runs to record: the outermost runs, or those that `names` or `tags` choose."""
     unsampled: int = 0
-    """The number of these that `sample_rate` left out."""
     unanswered: int = 0
-    """The number of these that raised, were cancelled or interrupted, or only called tools."""
     given_up: int = 0
-    """The number of these that never reported their end."""
 
 
 class Runs:
@@ -91,15 +90,15 @@ class Runs:
 
     def __init__(
         self,
-        readers: Readers | None = None,
-        sample_rate: float = 1.0,
-        names: str | Collection[str] = (),
-        tags: str | Collection[str] = (),
+        readers: Readers,
+        sample_rate: float,
+        names: str | Collection[str],
+        tags: str | Collection[str],
     ) -> None:
         """Choose the outermost runs, or the outermost runs that have one of `names` or `tags`.
 
         Args:
-            readers: Where question, answer and contexts are; None to search the usual places.
+            readers: Where question, answer and contexts are.
             sample_rate: The share of these runs that are recorded, in [0, 1].
             names: One or more names of runs.
             tags: One or more tags.
@@ -112,7 +111,7 @@ class Runs:
         self.tally = Tally()
         self.locate: Callable[..., dict[str, TraceLink]] = lambda *_: {}
         """Finds the traces of a run in several systems, as `TraceSink.locate` does in one."""
-        self._readers = readers or Readers()
+        self._readers = readers
         self._sample_rate = sample_rate
         self._names, self._tags = _several(names), _several(tags)
         self._open: dict[UUID, _Run | None] = {}
@@ -294,9 +293,9 @@ class Runs:
         run = self._ended(run_id)
         if run is None or run.scored is None:
             return None
-        if run.parent is not None and _is_interrupt(error):
-            # The graph around it ends without an error, and its output is the state before this
-            # step, such as the answer to an earlier question.
+        if run.parent is not None and error is not None and is_interrupt(error):
+            # A person is asked. The graph around it ends without an error, and its output is the
+            # state before this step, such as the answer to an earlier question.
             run.parent.paused = True
         judged = _judged_by_guard(run, run.scored, None)
         if judged is None and run.scored.run is run:
@@ -387,8 +386,3 @@ def _as_given(input: Any) -> Any:
     if type(input) is dict:
         return {key: [*entry] if type(entry) is list else entry for key, entry in input.items()}
     return [*input] if type(input) is list else input
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Return whether the error is an interrupt, by which LangGraph asks a person."""
-    return any(base.__name__ == "GraphInterrupt" for base in type(error).__mro__)

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from demur._system import owner_only
 from demur.errors import DemurError
-from demur.observe.places import SinkError
+from demur.observe.places import SinkError, writing_to
 from demur.observe.tables import VERSION, statements
 
 APPLICATION = 0x64656D75
@@ -48,16 +48,9 @@ class File:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._engine = engine_on(partial(_connected, path), "begin immediate")
-        if path.exists() and not path.is_file():
-            raise DemurError(f"cannot write {path}: it is not a regular file. Give another path")
         try:
-            with _writing, self._engine.connect():
+            with writing_to(path), _writing, self._engine.connect():
                 pass
-        except OSError as error:
-            raise DemurError(
-                f"cannot write {path}: {error.strerror or error}. Expected a file that this "
-                "process may write, in a folder that exists"
-            ) from error
         except SQLAlchemyError as error:
             raise DemurError(
                 f"cannot write {path}: {_said(error)}. Expected a file and a folder that this "

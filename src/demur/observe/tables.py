@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -33,7 +34,7 @@ from demur.observe.records import Record, moment
 from demur.schema import Failure, Usage
 
 VERSION = 3
-"""The version of these tables."""
+"""The version of these tables. Raise it with each change of them: other versions are refused."""
 
 _WORD = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 """The type of columns that are compared and sorted: by code points in both databases."""
@@ -119,6 +120,8 @@ _PARTS = (answers, evaluations, claims)
 """The tables of which a run may have several rows."""
 COST = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
 """The columns that hold a usage."""
+_TOGETHER = 200
+"""The number of records whose rows are sent together."""
 
 
 def statements(dialect: Dialect) -> list[str]:
@@ -129,14 +132,15 @@ def statements(dialect: Dialect) -> list[str]:
     return [str(one.compile(dialect=dialect)) for one in made]
 
 
-def put(connection: Connection, some: Iterable[Record]) -> None:
-    """Write records within the caller's transaction; a record replaces one with the same id.
+def put(connection: Connection, given: Iterable[Record]) -> None:
+    """Write records within the caller's transaction; a record replaces one with the same id."""
+    coming = iter(given)
+    while some := list(islice(coming, _TOGETHER)):
+        _put(connection, some)
 
-    Give at most a few hundred records: all rows of a table go to the database together.
-    """
+
+def _put(connection: Connection, some: Iterable[Record]) -> None:
     by_id = {in_column(record.id): record for record in some}
-    if not by_id:
-        return
     rows: dict[Table, list[dict[str, Any]]] = {table: [] for table in metadata.tables.values()}
     # Sorted, so that two writers of the same records cannot wait for each other.
     for id, record in sorted(by_id.items(), key=itemgetter(0)):

@@ -26,20 +26,22 @@ from demur.runtime.calls import (
     RunnableCall,
 )
 from demur.runtime.decision_models import DecisionModel, decision_model
+from demur.runtime.failures import cause_of, describe, is_interrupt
 from demur.runtime.frozen import FrozenRunnable, fields_of
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.in_time import GRACE
 from demur.runtime.limits import PerModel, ashare, bound_endpoints, share
+from demur.runtime.policy import CallPolicy, policy_for
 from demur.runtime.pool import as_completed, in_background, in_own_loop, take, within
-from demur.runtime.retry import (
-    CallPolicy,
-    cause_of,
-    describe,
-    is_interrupt,
-    is_retryable,
-    policy_for,
+from demur.runtime.retry import is_retryable
+from demur.runtime.scope import (
+    Account,
+    Limit,
+    Scope,
+    current_account,
+    current_scope,
+    within_scope,
 )
-from demur.runtime.scope import Account, Limit, Scope, current_scope, within_scope
 from demur.runtime.steps import (
     Calls,
     Costs,
@@ -53,7 +55,7 @@ from demur.runtime.steps import (
 )
 from demur.runtime.stepwise import Stepwise
 from demur.runtime.together import side_by_side
-from demur.runtime.tries import Outcome, Reply, current_account, reported_usage
+from demur.runtime.tries import Outcome, Reply, reply_in, reported_usage
 from demur.runtime.undetermined import UndeterminedError, undetermined_with
 
 __all__ = [
@@ -100,6 +102,7 @@ __all__ = [
     "is_local",
     "is_retryable",
     "policy_for",
+    "reply_in",
     "reported_usage",
     "share",
     "side_by_side",

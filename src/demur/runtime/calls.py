@@ -15,15 +15,16 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.runtime.counting import prompt_tokens
+from demur.runtime.failures import is_control_flow
 from demur.runtime.hedging import ahedged, hedged
 from demur.runtime.in_process import is_local
 from demur.runtime.in_time import GRACE, ain_time, in_time
 from demur.runtime.inherited import refusal
 from demur.runtime.limits import Slots, acquired, ashare, hedges_of, loop_slot, share, thread_slot
+from demur.runtime.policy import CallPolicy, policy_for
 from demur.runtime.pool import within
-from demur.runtime.retry import CallPolicy, is_control_flow, policy_for
-from demur.runtime.scope import current_scope
-from demur.runtime.tries import Outcome, Reply, Tries, current_account
+from demur.runtime.scope import current_account, current_scope
+from demur.runtime.tries import Outcome, Reply, Tries
 from demur.schema import Usage
 
 T = TypeVar("T")
@@ -160,19 +161,16 @@ class ChatCall:
     @contextmanager
     def _second(self, tries: Tries, slot: Slots) -> Iterator[bool]:
         """Take a free slot for a second request, and yield whether the request may be made."""
-        has_slot = slot.acquire(timeout=0)
-        may = has_slot and hedges_of(self.model).take() and tries.hedge()
-        if has_slot and not may:
-            slot.release()  # the request that is refused needs none
-        try:
+        with self._may(tries, slot, slot.acquire(timeout=0)) as may:
             yield may
-        finally:
-            if may:
-                slot.release()
 
     @asynccontextmanager
     async def _asecond(self, tries: Tries, slot: asyncio.Semaphore) -> AsyncIterator[bool]:
-        has_slot = await acquired(slot, 0)
+        with self._may(tries, slot, await acquired(slot, 0)) as may:
+            yield may
+
+    @contextmanager
+    def _may(self, tries: Tries, slot: Slots | asyncio.Semaphore, has_slot: bool) -> Iterator[bool]:
         may = has_slot and hedges_of(self.model).take() and tries.hedge()
         if has_slot and not may:
             slot.release()  # the request that is refused needs none

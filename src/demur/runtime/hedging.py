@@ -12,12 +12,11 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from demur.runtime.in_time import hear
-from demur.runtime.pool import in_background, settle
+from demur.runtime.pool import begun
 
 T = TypeVar("T")
 
@@ -49,9 +48,7 @@ def hedged(
     until = time.monotonic() + timeout
 
     def begin() -> None:
-        future: Future[T] = Future()
-        future.add_done_callback(ready.put)
-        in_background(partial(settle, future, call))
+        begun(call).add_done_callback(ready.put)
 
     def ended(seconds: float) -> Future[T] | None:
         try:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from functools import partial
 from typing import TypeVar
 
-from demur.runtime.pool import in_background, settle
+from demur.runtime.pool import begun
 from demur.runtime.scope import remaining_seconds
 
 T = TypeVar("T")
@@ -22,7 +20,7 @@ found and what it spent.
 """
 
 
-def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
+def in_time(call: Callable[[], T], beyond: float) -> T:
     """Make a blocking call, and wait for it no longer than the scope allows.
 
     The call is made in this thread if nothing limits its time.
@@ -37,8 +35,7 @@ def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
     left = remaining_seconds()
     if left is None:
         return call()
-    future: Future[T] = Future()
-    in_background(partial(settle, future, call))
+    future = begun(call)
     try:
         return future.result(left + beyond)
     except FutureTimeout:
@@ -47,7 +44,7 @@ def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
         raise TimeoutError(_late(left + beyond)) from None
 
 
-async def ain_time(call: Callable[[], Awaitable[T]], beyond: float = 0.0) -> T:
+async def ain_time(call: Callable[[], Awaitable[T]], beyond: float) -> T:
     """Do the same as `in_time` in the running loop.
 
     A task that does not end when it is cancelled is left running.

@@ -45,7 +45,7 @@ class PerModel(Generic[T]):
 @dataclass
 class _Flight:
     task: asyncio.Task[Any]
-    waiters: int = field(default=0)
+    waiters: int = 0
 
 
 @dataclass(frozen=True)

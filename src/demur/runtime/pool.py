@@ -51,12 +51,17 @@ def within(timeout: float | None, call: Callable[[], T]) -> T:
         concurrent.futures.TimeoutError: The call takes longer. It keeps its thread until its client
             gives up.
     """
+    return begun(call).result(timeout)
+
+
+def begun(call: Callable[[], T]) -> Future[T]:
+    """Make a call in a thread of the pool, and return its future."""
     future: Future[T] = Future()
-    in_background(partial(settle, future, call))
-    return future.result(timeout)
+    in_background(partial(_settle, future, call))
+    return future
 
 
-def settle(future: Future[T], call: Callable[[], T]) -> None:
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
     """Make a call, and put its result or its exception into the future."""
     try:
         future.set_result(call())
@@ -78,9 +83,7 @@ def in_own_loop(call: Callable[[], Coroutine[object, None, T]]) -> T:
     if not inside:
         return asyncio.run_coroutine_threadsafe(call(), loop).result()
     # A caller inside the loop would block the loop that it waits for. It gets a loop of its own.
-    future: Future[T] = Future()
-    in_background(partial(settle, future, lambda: asyncio.run(call())))
-    return future.result()
+    return begun(lambda: asyncio.run(call())).result()
 
 
 _own: list[asyncio.AbstractEventLoop] = []
@@ -108,7 +111,7 @@ class _Executor(ThreadPoolExecutor):
 
         def work() -> None:
             if future.set_running_or_notify_cancel():
-                settle(future, partial(fn, *args, **kwargs))
+                _settle(future, partial(fn, *args, **kwargs))
 
         in_background(work)
         return future
@@ -138,16 +141,10 @@ def as_completed(work: Callable[[T], R], items: Iterable[T], at_once: int) -> It
     raised here.
     """
     ready: SimpleQueue[Future[R]] = SimpleQueue()
-
-    def begin(item: T) -> None:
-        future: Future[R] = Future()
-        future.add_done_callback(ready.put)
-        in_background(partial(settle, future, partial(work, item)))
-
     waiting, at_work = iter(items), 0
     while True:
         for item in islice(waiting, at_once - at_work):
-            begin(item)
+            begun(partial(work, item)).add_done_callback(ready.put)
             at_work += 1
         if not at_work:
             return

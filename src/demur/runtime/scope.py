@@ -55,7 +55,7 @@ class Account:
     def exhausted(self) -> Limit | None:
         """Return the limit that refused a call or that is reached, or None."""
         with self._lock:
-            return self._exhausted or self._passed()
+            return self._exhausted or self._passed_by(1)
 
     def remaining_seconds(self) -> float | None:
         """Return the seconds until the time is up, at least 0; None for no limit."""
@@ -73,13 +73,7 @@ class Account:
             None, or the reason for a refusal: the limit that the call would pass.
         """
         with self._lock:
-            limit: Limit | None = None
-            if self._until is not None and time.monotonic() >= self._until:
-                limit = "seconds"
-            elif self._model_calls is not None and self._calls_spent >= self._model_calls:
-                limit = "model_calls"
-            elif self._tokens is not None and self._tokens_spent + tokens > self._tokens:
-                limit = "tokens"
+            limit = self._passed_by(tokens)
             if limit is None:
                 self._calls_spent += 1
                 self._tokens_spent += tokens
@@ -115,12 +109,13 @@ class Account:
         how = "" if self._counted is None else f", the next prompt {self._counted}"
         return f"the budget of {self._tokens} tokens is used up{how}"
 
-    def _passed(self) -> Limit | None:
+    def _passed_by(self, tokens: int) -> Limit | None:
+        """Return the limit that a call of so many tokens would pass, or None."""
         if self._until is not None and time.monotonic() >= self._until:
             return "seconds"
         if self._model_calls is not None and self._calls_spent >= self._model_calls:
             return "model_calls"
-        if self._tokens is not None and self._tokens_spent >= self._tokens:
+        if self._tokens is not None and self._tokens_spent + tokens > self._tokens:
             return "tokens"
         return None
 
@@ -171,6 +166,12 @@ _scope: ContextVar[Scope | None] = ContextVar("demur_scope", default=None)
 def current_scope() -> Scope | None:
     """Return the scope of the guarded call in which this code runs, or None."""
     return _scope.get()
+
+
+def current_account() -> Account | None:
+    """Return the account of the guarded call in which this code runs, or None if there is none."""
+    scope = current_scope()
+    return None if scope is None else scope.account
 
 
 def remaining_seconds() -> float | None:

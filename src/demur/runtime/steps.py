@@ -15,8 +15,8 @@ from typing import Protocol, TypeVar, cast
 from langchain_core.runnables import RunnableConfig
 
 from demur.runtime.calls import Call
+from demur.runtime.policy import CallPolicy
 from demur.runtime.pool import as_completed
-from demur.runtime.retry import CallPolicy
 from demur.runtime.tries import Outcome
 from demur.runtime.undetermined import UndeterminedError
 from demur.schema import Usage

@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import patch_config
 from typing_extensions import Self
 
 from demur.runtime.frozen import FrozenRunnable
-from demur.runtime.retry import CallPolicy
+from demur.runtime.policy import CallPolicy
 from demur.runtime.steps import Costs, Steps, adrive, drive
 
 Input = TypeVar("Input")
@@ -58,14 +56,10 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
         """Do the same as `invoke` without blocking the event loop."""
         return await self._acall_with_config(self._arun, input, config, **kwargs)
 
-    def _run(
-        self, input: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig
-    ) -> Output:
-        child = patch_config(config, callbacks=run_manager.get_child())
-        return self._accounted(*drive(self._work(input), child, self.call_policy))
+    # LangChain gives both methods the config for the children of the run.
 
-    async def _arun(
-        self, input: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
-    ) -> Output:
-        child = patch_config(config, callbacks=run_manager.get_child())
-        return self._accounted(*await adrive(self._work(input), child, self.call_policy))
+    def _run(self, input: Input, config: RunnableConfig | None = None) -> Output:
+        return self._accounted(*drive(self._work(input), config or {}, self.call_policy))
+
+    async def _arun(self, input: Input, config: RunnableConfig | None = None) -> Output:
+        return self._accounted(*await adrive(self._work(input), config or {}, self.call_policy))

@@ -10,18 +10,14 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 from typing_extensions import Self
 
+from demur.runtime.failures import cause_of, describe, is_control_flow
+from demur.runtime.policy import CallPolicy
 from demur.runtime.reasoning import begins_with_reasoning, quotable, without_reasoning
-from demur.runtime.retry import (
-    CallPolicy,
-    cause_of,
-    delay_before_retry,
-    describe,
-    is_control_flow,
-    is_refusal,
-)
-from demur.runtime.scope import Account, Scope, current_scope
+from demur.runtime.retry import delay_before_retry, is_refusal
+from demur.runtime.scope import Scope, current_scope
 from demur.runtime.undetermined import UndeterminedError
 from demur.schema import Usage
 
@@ -77,12 +73,6 @@ class Outcome(Generic[T_co]):
         if self.error is not None:
             raise UndeterminedError(f"{failing}: {self.error}" if failing else self.error)
         return cast(T_co, self._value)  # None may be a value
-
-
-def current_account() -> Account | None:
-    """Return the account of the guarded call in which this code runs, or None if there is none."""
-    scope = current_scope()
-    return None if scope is None else scope.account
 
 
 _NO_SLOT = "all slots for requests to the model were taken until the time was up"
@@ -196,6 +186,13 @@ class Tries:
             kind = type(self.message).__name__
             return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)
         return Outcome(_reply(self.message, self.prompt), usage=reported_usage(self.message, usage))
+
+
+def reply_in(response: LLMResult) -> BaseMessage | str:
+    """Return the first reply of a response: a chat model's message, or a text model's text."""
+    replies = (generation for several in response.generations for generation in several)
+    first = next(replies, None)
+    return first.message if isinstance(first, ChatGeneration) else getattr(first, "text", "")
 
 
 def reported_usage(message: object, usage: Usage) -> Usage:

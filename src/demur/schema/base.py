@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -27,6 +28,13 @@ def at_most(number: float) -> float:
 
 Count = Annotated[int, Field(ge=0), AfterValidator(at_most)]
 """A count, at most 2**40."""
+
+
+class Word(str, Enum):
+    """Be the base class of closed lists of words, each of which is its own text."""
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 class Value(BaseModel):

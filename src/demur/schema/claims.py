@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from pydantic import Field, model_validator
 
-from demur.schema.base import Text, Value
+from demur.schema.base import Text, Value, Word
 
 
-class ClaimLabel(str, Enum):
+class ClaimLabel(Word):
     """Name what a reference says about a claim."""
 
     ENTAILMENT = "Entailment"
@@ -19,11 +17,8 @@ class ClaimLabel(str, Enum):
     CONTRADICTION = "Contradiction"
     """The reference contradicts the claim."""
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Category(str, Enum):
+class Category(Word):
     """Name a kind of hallucination that the papers distinguish (FEWL v1, app. A; v2, app. B).
 
     The papers' "factual inaccuracy" is two categories here, because it is found in two ways: a
@@ -39,11 +34,8 @@ class Category(str, Enum):
     SELF_CONTRADICTION = "self_contradiction"
     """One part of the answer rules out another."""
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Failure(str, Enum):
+class Failure(Word):
     """Name what is wrong with an answer, so that a guard or your code can act on it."""
 
     NEUTRAL = "neutral"
@@ -75,9 +67,6 @@ class Failure(str, Enum):
         wrong.
         """
         return _CATEGORIES.get(self)
-
-    def __str__(self) -> str:
-        return self.value
 
 
 _CATEGORIES = {
@@ -132,7 +121,7 @@ class MissingString(Value):
         return f'"{self.string}" stands in no reference{similar}'
 
 
-class ActionOutcome(str, Enum):
+class ActionOutcome(Word):
     """Name what came of an action that an assistant says it did."""
 
     DONE = "done"
@@ -145,9 +134,6 @@ class ActionOutcome(str, Enum):
     """The calls did something else than the claim says."""
     NEVER = "never"
     """No call is for it."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 _OF_ACTION = {

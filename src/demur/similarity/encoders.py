@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from typing import Any
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 
 HHEM = "vectara/hallucination_evaluation_model"
 # These are commits, not tags: the first one contains code, which is run.
@@ -28,12 +28,8 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
         DemurError: The model is not available.
         ValueError: The model is not a cross-encoder.
     """
-    try:
+    with needs("sentence-transformers", "similarity", "scoring by a cross-encoder"):
         from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise MissingExtraError(
-            "sentence-transformers", "similarity", "scoring by a cross-encoder"
-        ) from error
     try:
         encoder = CrossEncoder(name, revision=revision)
     except OSError as error:
@@ -62,11 +58,9 @@ def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
         DemurError: The model is not available, or this version of transformers cannot read its
             weights.
     """
-    try:
+    with needs("sentence-transformers", "similarity", "HHEM"):
         from transformers import AutoConfig
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
-    except ImportError as error:
-        raise MissingExtraError("sentence-transformers", "similarity", "HHEM") from error
     try:
         config = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=True)
         model_class = get_class_from_dynamic_module(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from demur._system import Recent
 from demur._text import words
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 from demur.schema import ClaimLabel
 from demur.similarity.nli import NLI
 
@@ -135,10 +135,8 @@ def load_rouge() -> PairScorer:
     Raises:
         MissingExtraError: rapidfuzz is not installed.
     """
-    try:
+    with needs("rapidfuzz", "similarity", "ROUGE"):
         from rapidfuzz.distance import Indel
-    except ImportError as error:
-        raise MissingExtraError("rapidfuzz", "similarity", "ROUGE") from error
 
     def score(pairs: list[Pair]) -> list[float]:
         tokens = {
@@ -164,10 +162,8 @@ def load_bleu() -> PairScorer:
     Raises:
         MissingExtraError: sacrebleu is not installed.
     """
-    try:
+    with needs("sacrebleu", "similarity", "BLEU"):
         from sacrebleu.metrics import BLEU
-    except ImportError as error:
-        raise MissingExtraError("sacrebleu", "similarity", "BLEU") from error
     bleu = BLEU(effective_order=True)
 
     def score(pairs: list[Pair]) -> list[float]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur._system import in_child, leave, lock, make_private_folder
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 
 T = TypeVar("T")
 Row: TypeAlias = Mapping[str, str]
@@ -220,11 +220,9 @@ def open_client(where: Any, purpose: str) -> Chroma:
             or in memory, since this process was forked from one that had done so.
     """
     global _opened
-    try:
+    with needs(None, "chroma", purpose):
         import chromadb
         from filelock import FileLock
-    except ImportError as error:
-        raise MissingExtraError(error.name or "chromadb", "chroma", purpose) from error
     # With Chroma's own settings: Chroma refuses two clients with different settings for one place,
     # and the user may have one there. Chroma has no telemetry from 1.5.3 on.
     if isinstance(where, str) and _URL.match(where):

@@ -36,7 +36,7 @@ from demur.guard import Feedback
 from demur.runtime import Scope, within_scope
 from demur.shapes import CALLS, calls_last, said_by_user, sample_of, tool_calls
 from support.fakes import ScriptedModel, isolated
-from support.guarded import Chain, run, traced
+from support.guarded import Chain, traced
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 DONE, FAILED, PENDING = ActionOutcome.DONE, ActionOutcome.FAILED, ActionOutcome.PENDING
@@ -767,7 +767,7 @@ def test_a_guard_reads_the_calls_that_an_integration_puts_beside_an_answer() -> 
     assert labels(attempt.evaluations[0]) == [(C, FAILED)]
     texts = [document.page_content for document in attempt.contexts]
     assert texts == ["Room 4 is free.", "My name is Ann.", calls[0].page_content]
-    assert run(guard, "Please send it.") != output["answer"]
+    assert guard.invoke("Please send it.") != output["answer"]
 
 
 def test_a_guard_that_reads_the_conversation_keeps_calls_that_read_the_same() -> None:

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from demur.errors import DemurError
 from demur.observe import JSONLSink, Record, SQLSink
 from support import records
-from support.processes import end, forked, together, written_until_full
-
-posix = pytest.mark.skipif(os.name == "nt", reason="no such locks, modes and forks on Windows")
+from support.processes import end, forked, posix, together, written_until_full
 
 
 @pytest.fixture

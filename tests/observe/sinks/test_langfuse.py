@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,19 +14,20 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from demur import Evaluation, Guard, MissingExtraError, Sample, ScoreCallbackHandler
-from demur._system import once_a_minute
+from demur import Evaluation, Guard, Sample, ScoreCallbackHandler
 from demur.observe import LangfuseSink, Record, TraceLink
 from demur.observe.log import find, open_log
 from support import records
 from support.handlers import Records, rag, run
 from support.spawned import Spawned
-from support.trace_servers import KEY, SECRET, Langfuse, serving, telling
+from support.trace_servers import KEY, SECRET, Langfuse, link, refuting, serving, telling
 
 if sys.version_info < (3, 11):
     pytest.skip("Langfuse has no client for this version of Python", allow_module_level=True)
 import langfuse
 from langfuse.langchain import CallbackHandler
+
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture
@@ -56,19 +55,6 @@ def heard(service: Langfuse, client: langfuse.Langfuse) -> CallbackHandler:
     return CallbackHandler(public_key=service.public)
 
 
-@pytest.fixture(autouse=True)
-def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no record wait before it is offered again, and give the test a temporary folder."""
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
-    monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    once_a_minute._logged.clear()
-
-
-def refuting(sample: Sample) -> Evaluation:
-    return records.refuted("judge")
-
-
 def judged(
     client: langfuse.Langfuse, *evaluators: Any, sinks: tuple[Any, ...] = (), **options: Any
 ) -> tuple[ScoreCallbackHandler, Records]:
@@ -76,11 +62,6 @@ def judged(
     kept = Records()
     sink = [LangfuseSink(client, options.pop("handler", None)), kept, *sinks]
     return ScoreCallbackHandler(*(evaluators or (refuting,)), sink=sink, **options), kept
-
-
-def link(record: Record) -> TraceLink:
-    (one,) = record.traces
-    return one
 
 
 def traced(record: Record) -> Record:
@@ -362,9 +343,3 @@ def test_the_fallback_file_has_what_the_server_does_not_take(
     LangfuseSink(client).write(missed)
     client.flush()
     assert placed(service.by_name["judge"]) == (link(missed).trace_id, link(missed).span_id)
-
-
-def test_the_package_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langfuse", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'demur\[langfuse\]'"):
-        ScoreCallbackHandler(sink="langfuse")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,20 +17,26 @@ from langsmith.utils import get_env_var, get_tracer_project
 from urllib3 import Retry
 
 from demur import (
-    Evaluation,
     Guard,
-    MissingExtraError,
-    Sample,
     ScoreCallbackHandler,
     cli,
 )
-from demur._system import once_a_minute
 from demur.observe import LangSmithSink, Record, TraceLink
 from demur.observe.log import find, open_log
 from support import records
 from support.handlers import Records, rag, run
 from support.spawned import Spawned
-from support.trace_servers import KEY, PROJECT, SECRET, TENANT, LangSmith, serving, telling
+from support.trace_servers import (
+    KEY,
+    PROJECT,
+    SECRET,
+    TENANT,
+    LangSmith,
+    link,
+    refuting,
+    serving,
+    telling,
+)
 
 NAME = "our project"
 
@@ -51,12 +55,8 @@ def client(service: LangSmith) -> Iterator[Client]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have no record wait before it is offered again, and give the test a folder and a project."""
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda seconds: None))
-    monkeypatch.setattr("demur.observe.delivery._SECONDS", float("inf"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    once_a_minute._logged.clear()
+def project(at_once: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give the test a project."""
     monkeypatch.setenv("LANGSMITH_PROJECT", NAME)
     # LangSmith reads the environment once in a process, perhaps for a test before this one.
     for remembered in (get_env_var, get_tracer_project):
@@ -64,14 +64,6 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for remembered in (get_env_var, get_tracer_project):
         remembered.cache_clear()
-
-
-def refuting(sample: Sample) -> Evaluation:
-    return records.refuted("judge")
-
-
-def deciding_nothing(sample: Sample) -> Evaluation:
-    return records.undetermined("lost", "the model was away")
 
 
 def judged(
@@ -82,11 +74,6 @@ def judged(
     judges = evaluators or (refuting,)
     sink = [LangSmithSink(client), kept, *sinks]
     return ScoreCallbackHandler(*judges, sink=sink, **options), kept
-
-
-def link(record: Record) -> TraceLink:
-    (one,) = record.traces
-    return one
 
 
 def traced(record: Record) -> Record:
@@ -365,9 +352,3 @@ def test_a_record_without_an_address_is_recorded_and_the_server_is_left_alone_fo
     assert sink.addressed(asked) == asked
     now[0] += 61
     assert sink.addressed(asked).address is not None
-
-
-def test_the_package_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langsmith.run_trees", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'demur\[langsmith\]'"):
-        ScoreCallbackHandler(sink="langsmith")

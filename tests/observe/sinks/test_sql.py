@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import sqlite3
 import threading
@@ -22,11 +21,9 @@ from demur.schema import Failure, Finding
 from support.logs import Where, in_column
 from support.pages import DOCS, fences
 from support.postgres_server import PostgresServer
-from support.processes import end, forked, together
+from support.processes import end, forked, posix, together
 from support.records import HOSTILE, attempt, found, guarded, hostile, refuted, run, scored, several
 from support.waiting import until
-
-posix = pytest.mark.skipif(os.name == "nt", reason="no forks on Windows")
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +11,7 @@ import pytest
 from demur.errors import DemurError
 from demur.observe import SQLSink
 from support import records
-from support.processes import end, forked, written_until_full
-
-posix = pytest.mark.skipif(os.name == "nt", reason="no such modes and forks on Windows")
+from support.processes import end, forked, posix, written_until_full
 
 
 @pytest.fixture

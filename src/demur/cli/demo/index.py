@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 
 if TYPE_CHECKING:
     from langchain_chroma import Chroma
@@ -43,11 +43,9 @@ def open_index(
         MissingExtraError: Chroma is not installed.
         DemurError: The folder cannot be used.
     """
-    try:
+    with needs(None, "demo", "the demonstration"):
         import chromadb
         from langchain_chroma import Chroma
-    except ImportError as error:
-        raise MissingExtraError(error.name or "chromadb", "demo", "the demonstration") from error
     key = hashlib.sha256(repr((model, [passage.id for passage in passages])).encode()).hexdigest()
     try:
         folder.mkdir(parents=True, exist_ok=True)

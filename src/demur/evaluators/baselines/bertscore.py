@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 from demur.similarity import Pair, Similarity, weights_fingerprint
 
 _LAYERS = {"roberta-large": 17, "roberta-base": 10, "bert-base-uncased": 9}
@@ -79,10 +79,8 @@ def _f1(first: Any, second: Any) -> float:
 
 @cache
 def _encoder(name: str) -> tuple[Any, Any]:
-    try:
+    with needs("transformers", "similarity", "BERTScore"):
         from transformers import AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise MissingExtraError("transformers", "similarity", "BERTScore") from error
     try:
         return AutoModel.from_pretrained(name).eval(), AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:

@@ -163,24 +163,24 @@ def _of_part(
 ) -> Iterator[Citation]:
     supporting = (evidence for claim in claims for evidence in claim.evidence)
     for evidence in dict.fromkeys(supporting):
-        document = _document_of(evidence, contexts)
-        if document is None or evidence.context is None:
+        supports = evidence.label is ClaimLabel.ENTAILMENT and evidence.text.strip()
+        if evidence.context is None or not supports or document_of(evidence, contexts) is None:
             continue
         yield Citation(
             start=part.start,
             end=part.end,
             path=path,
-            quote=document.page_content[evidence.span.start : evidence.span.end],
+            quote=evidence.text,
             document_start=evidence.span.start,
             document_end=evidence.span.end,
             **about(evidence.context + 1),
         )
 
 
-def _document_of(evidence: Evidence, contexts: Sequence[Document]) -> Document | None:
-    """Return the document that a supporting passage stands in, or None."""
+def document_of(evidence: Evidence, contexts: Sequence[Document]) -> Document | None:
+    """Return the document in which a passage stands, letter for letter; None if there is none."""
     at, span = evidence.context, evidence.span
-    if at is None or at >= len(contexts) or evidence.label is not ClaimLabel.ENTAILMENT:
+    if at is None or at >= len(contexts):
         return None
     same = contexts[at].page_content[span.start : span.end] == evidence.text
-    return contexts[at] if same and evidence.text.strip() else None
+    return contexts[at] if same else None

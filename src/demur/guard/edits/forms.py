@@ -16,6 +16,7 @@ from demur._text import code_in, marks_in_prose, named_notes_in, one_line, place
 from demur.guard.edits.addresses import unsafe_addresses
 from demur.guard.edits.citations import Citation, Place, citations_of
 from demur.guard.edits.editing import Edit, Edited
+from demur.guard.edits.remainder import announces
 from demur.schema import Evaluation
 
 Form = Literal["numbers", "footnotes", "links", "blocks", "list"]
@@ -196,8 +197,8 @@ def _marks(
     for part in parts:
         of_part = {**waiting, **by_part.get((part.start, part.end), {})}
         waiting = of_part if part.kind == "cut" else {}
-        announces = text[part.start : part.end].endswith((":", "："))
-        if of_part and part.kind not in ("code", "cut") and not announces:
+        own = part.kind not in ("code", "cut") and not announces(text[part.start : part.end])
+        if of_part and own:
             at = _place(text, part)
             marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
             before = "" if _UNSPACED.match(text[max(0, at - 1) : at]) else " "

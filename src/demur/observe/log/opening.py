@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _ENOUGH = 100
 """The number of unreadable lines before any record after which the file is not taken for a log."""
 _TOGETHER = 200
-"""The number of lines that are written together, and of rows that a server sends together."""
+"""The number of rows that a server sends together."""
 
 
 class Log:
@@ -183,12 +182,18 @@ def _held(path: Path, entries: Iterable[Record | Damaged]) -> Log:
     database = sqlite3.connect("", isolation_level=None)
     database.executescript(f"pragma journal_mode = off; {TABLES}")
     log = _log(path, database)
-    parts = iter(entries)
-    while some := list(islice(parts, _TOGETHER)):
-        log.damaged += (entry for entry in some if isinstance(entry, Damaged))
-        put(log.connection, [entry for entry in some if isinstance(entry, Record)])
+    put(log.connection, _whole(entries, log.damaged))
     log.connection.commit()
     return log
+
+
+def _whole(entries: Iterable[Record | Damaged], damaged: list[Damaged]) -> Iterator[Record]:
+    """Yield the records, and put the others into `damaged`."""
+    for entry in entries:
+        if isinstance(entry, Record):
+            yield entry
+        else:
+            damaged.append(entry)
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[Record | Damaged]:

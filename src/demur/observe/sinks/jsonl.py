@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from demur._system import owner_only
-from demur.errors import DemurError
+from demur.observe.places import writing_to
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 
@@ -42,18 +42,8 @@ class JSONLSink(Sink):
         # The process may change its working folder later.
         self.path = Path(path).absolute()
         """The file."""
-        if self.path.exists() and not self.path.is_file():
-            raise DemurError(
-                f"cannot write {self.path}: it is not a regular file. Give another path"
-            )
-        try:
-            with open(self.path, "ab", opener=owner_only):
-                pass
-        except OSError as error:
-            raise DemurError(
-                f"cannot write {self.path}: {error.strerror or error}. Expected a file that this "
-                "process may write, in a folder that exists"
-            ) from error
+        with writing_to(self.path), open(self.path, "ab", opener=owner_only):
+            pass
 
     def __repr__(self) -> str:
         return f"JSONLSink({str(self.path)!r})"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from demur.errors import MissingExtraError
+from demur.errors import needs
 from demur.observe.places import SinkError
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink
@@ -39,10 +39,8 @@ class LangfuseSink(TraceSink):
     def __init__(
         self, client: Langfuse | None = None, handler: CallbackHandler | None = None
     ) -> None:
-        try:
+        with needs("langfuse", "langfuse", "LangfuseSink"):
             import langfuse
-        except ImportError as error:
-            raise MissingExtraError("langfuse", "langfuse", "LangfuseSink") from error
         self._langfuse, self._client, self._handler = langfuse, client, handler
 
     def locate(self, run_id: UUID, beside: Sequence[Any] | None) -> TraceLink | None:

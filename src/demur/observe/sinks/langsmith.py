@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from demur.errors import MissingExtraError
+from demur.errors import needs
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink
 
@@ -32,10 +32,8 @@ class LangSmithSink(TraceSink):
     advice = "set LANGSMITH_TRACING=true, or attach a LangChainTracer"
 
     def __init__(self, client: Client | None = None) -> None:
-        try:
+        with needs("langsmith", "langsmith", "LangSmithSink"):
             from langsmith.run_trees import get_cached_client
-        except ImportError as error:
-            raise MissingExtraError("langsmith", "langsmith", "LangSmithSink") from error
         self._client = client or get_cached_client()
         self._projects: dict[str | None, Any] = {None: None}
 

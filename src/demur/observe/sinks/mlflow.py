@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from demur.errors import MissingExtraError
+from demur.errors import needs
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink, without_password
 
@@ -25,10 +25,8 @@ class MLflowSink(TraceSink):
     advice = "call mlflow.langchain.autolog(), or run the chain in mlflow.start_span()"
 
     def __init__(self) -> None:
-        try:
+        with needs("mlflow-tracing", "mlflow", "MLflowSink"):
             import mlflow.tracing
-        except ImportError as error:
-            raise MissingExtraError("mlflow-tracing", "mlflow", "MLflowSink") from error
         self._mlflow = mlflow
 
     def locate(self, run_id: UUID, beside: Sequence[Any] | None) -> TraceLink | None:

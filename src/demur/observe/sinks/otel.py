@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from demur.errors import DemurError, MissingExtraError
+from demur.errors import DemurError, needs
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.schema import Evaluation
@@ -92,12 +92,10 @@ class OpenTelemetrySink(Sink):
                 time of the first record.
             meter_provider: The provider that gets the metrics. None: the same rule.
         """
-        try:
+        with needs("opentelemetry", "otel", "OpenTelemetrySink"):
             # The logs API has no public name yet, so only this file imports it.
             import opentelemetry._logs
             import opentelemetry.metrics  # noqa: F401  # checks that it is installed
-        except ImportError as error:
-            raise MissingExtraError("opentelemetry", "otel", "OpenTelemetrySink") from error
         self._logger_provider = logger_provider
         self._meter_provider = meter_provider
         self._emitter: _Emitter | None = None

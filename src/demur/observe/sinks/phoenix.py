@@ -9,7 +9,7 @@ from uuid import UUID
 
 import tenacity
 
-from demur.errors import MissingExtraError
+from demur.errors import needs
 from demur.observe.records import Record, TraceLink
 from demur.observe.sinks.traces import TraceScore, TraceSink, without_password
 from demur.observe.spans import ids_of
@@ -35,10 +35,8 @@ class PhoenixSink(TraceSink):
     advice = "call LangChainInstrumentor().instrument() before the chain runs"
 
     def __init__(self, client: Client | None = None) -> None:
-        try:
+        with needs("arize-phoenix-client", "phoenix", "PhoenixSink"):
             from phoenix.client import Client
-        except ImportError as error:
-            raise MissingExtraError("arize-phoenix-client", "phoenix", "PhoenixSink") from error
         self._client = client or Client()
 
     def locate(self, run_id: UUID, beside: Sequence[Any] | None) -> TraceLink | None:

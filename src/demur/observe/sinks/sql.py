@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,6 @@ from demur.observe.sinks.base import Sink
 if TYPE_CHECKING:
     from demur.observe.postgres import Server
     from demur.observe.sqlite import File
-
-_TOGETHER = 200
-"""The number of records whose rows are sent together."""
 
 
 class SQLSink(Sink):
@@ -89,14 +85,8 @@ class SQLSink(Sink):
         from demur.observe.tables import put
 
         with self._database.transaction() as connection:
-            for some in _in_parts(iter(records)):
-                put(connection, some)
+            put(connection, records)
 
     def close(self) -> None:
         """Close the connections. A later `write` opens new ones."""
         self._database.close()
-
-
-def _in_parts(records: Iterator[Record]) -> Iterator[list[Record]]:
-    while some := list(islice(records, _TOGETHER)):
-        yield some

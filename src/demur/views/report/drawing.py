@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from demur.errors import MissingExtraError
+from demur.errors import needs
 
 # Variables of demur.views' style, so that a figure changes its colours with the page.
 INK, GRID, PAPER = "var(--demur-ink)", "var(--demur-line)", "var(--demur-page)"
@@ -78,10 +78,8 @@ class Chart:
         Raises:
             MissingExtraError: vl-convert is not installed.
         """
-        try:
+        with needs("vl-convert-python", "cli", "a report"):
             import vl_convert
-        except ImportError as error:
-            raise MissingExtraError("vl-convert-python", "cli", "a report") from error
         drawn = vl_convert.vegalite_to_svg({**(self.picture or {}), "config": _LOOK})
         return Markup(_smaller(drawn))  # made of numbers, and of words in this package
 

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from demur._text import harmless
-from demur.errors import MissingExtraError
+from demur.errors import needs
 from demur.views import stylesheet
 from demur.views.report.embedding import as_data
 
@@ -19,10 +19,8 @@ def template(name: str) -> Any:
     Raises:
         MissingExtraError: Jinja is not installed.
     """
-    try:
+    with needs("jinja2", "cli", "a report"):
         import jinja2
-    except ImportError as error:
-        raise MissingExtraError("jinja2", "cli", "a report") from error
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("demur.views.report"),
         autoescape=True,

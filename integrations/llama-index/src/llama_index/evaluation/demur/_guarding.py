@@ -156,21 +156,19 @@ class Guarding:
 class _EngineGuard(Guard[Ask, dict[str, Any]]):
     """Run a guard that ends without an error if the engine opens a stream."""
 
-    # LangChain passes the arguments that the signature names.
-
     def _output(
-        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         try:
-            return super()._output(input, run_manager, config, **kwargs)
+            return super()._output(input, config, **kwargs)
         except Opened as opened:
             return {"opened": opened}
 
     async def _aoutput(
-        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         try:
-            return await super()._aoutput(input, run_manager, config, **kwargs)
+            return await super()._aoutput(input, config, **kwargs)
         except Opened as opened:
             return {"opened": opened}
 

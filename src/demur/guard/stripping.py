@@ -1,4 +1,4 @@
-"""Find the claims that fail in an answer, and take them out of it."""
+"""Take what fails out of an attempt, for `Strip`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demur._text import path_of, places
-from demur.guard.chain import Inside
 from demur.guard.edits import Remainder, remainder
+from demur.guard.inside import Inside
 from demur.guard.prompts import rewording_prompt
 from demur.guard.recoveries import Strip
 from demur.guard.trace import Attempt
@@ -38,7 +38,7 @@ def failing_claims(evaluations: Iterable[Evaluation]) -> list[Claim] | None:
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class Stripped:
     """Hold an answer without what fails."""
 
     output: Any
@@ -48,7 +48,7 @@ class Trimmed:
     usage: Usage = field(default_factory=Usage)
 
 
-def can_trim(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
+def can_strip(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
     """Return whether a rejected answer would be of use without what fails."""
     if (values := _values(attempt)) is None:
         left = _remainder(attempt, strip) if answer.is_text else None
@@ -59,18 +59,18 @@ def can_trim(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
         return False
 
 
-def trimmed(strip: Strip, attempt: Attempt, answer: Answer) -> Steps[Trimmed]:
-    """Return a rejected answer without what fails. `can_trim` must hold."""
+def stripped(strip: Strip, attempt: Attempt, answer: Answer) -> Steps[Stripped]:
+    """Return a rejected answer without what fails. `can_strip` must hold."""
     if (values := _values(attempt)) is not None:
         paths = [path_of(attempt.answer, start, end) or "$" for start, end in values]
-        return Trimmed(answer.without(values), paths)
+        return Stripped(answer.without(values), paths)
     left = _remainder(attempt, strip)
-    assert left is not None  # `can_trim` has checked it
+    assert left is not None  # `can_strip` has checked it
     reworded, usage = yield from _reworded(strip, left)
     left = left.with_reworded(reworded).without_lost()
     if not _is_of_use(attempt, left):
-        return Trimmed(None, (), usage)
-    return Trimmed(answer.reworded(left.text), left.texts_removed, usage)
+        return Stripped(None, (), usage)
+    return Stripped(answer.reworded(left.text), left.texts_removed, usage)
 
 
 def _remainder(attempt: Attempt, strip: Strip) -> Remainder | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from demur.observe.reading import Readers, read
+from demur.observe.texts import Readers, read
 
 CALL = {"name": "search", "args": {}, "id": "1"}
 

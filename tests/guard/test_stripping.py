@@ -19,7 +19,7 @@ from demur import (
 )
 from demur.evaluators import SelfContradiction, as_evaluator
 from demur.guard import REFUSAL
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, saying
 from support.guarded import Chain, traced
 from support.held import LOUVRE, HeldByNumbers
 
@@ -86,7 +86,7 @@ def test_an_evaluator_that_rejects_the_whole_leaves_nothing_to_take_out() -> Non
 
 
 def test_an_answer_that_contradicts_itself_is_not_cut() -> None:
-    model = ScriptedModel(script=lambda stage, messages: "contradictory")
+    model = saying("contradictory")
     found = traced(_guard(TRIMMED, judges=[SelfContradiction(model, by="words")], on_fail="strip"))
     assert found.trace.attempts[0].evaluations[0].failures == ("self_contradiction",)
     assert found.trace.outcome == "abstained"
@@ -133,7 +133,7 @@ def test_a_model_rewords_them_and_they_are_judged_again() -> None:
 
 
 def test_what_a_model_words_wrongly_is_judged_and_taken_out() -> None:
-    model = ScriptedModel(script=lambda stage, messages: "Ada saw 77 works.")
+    model = saying("Ada saw 77 works.")
     found = traced(_guard(ADA, strip=Strip(model)))
     assert (found.output, found.trace.outcome) == ("The Louvre opened in 1793.", "trimmed")
     assert "Ada saw 77 works." in found.trace.attempts[-1].removed

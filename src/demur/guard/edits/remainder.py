@@ -168,7 +168,7 @@ class Remainder:
                 higher = [n for of, n in headings.items() if of <= level]
                 ends[at] = min(higher, default=count)
                 headings[level] = at
-            elif _announces(self.said(at)):
+            elif announces(self.said(at)):
                 ends[at] = after if listed else min(at + 2, count)
             is_listed = self.pieces[at].kind in ("item", "table", "code")
             stop, after = (stop if is_listed or self._indents[at] is None else at), stop
@@ -238,7 +238,7 @@ def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
             held = [*range(first, next(after, len(cut)))]
         if not held:
             return None
-        own = [at for at in held if not _announces(whole.said(at))]
+        own = [at for at in held if not announces(whole.said(at))]
         removed.update(own or held)
     return whole.without(removed) if removed else None
 
@@ -277,5 +277,6 @@ def _wider(first: str, second: str) -> str:
     return breaks + second[second.rindex("\n") + 1 :] if "\n" in second else first
 
 
-def _announces(text: str) -> bool:
+def announces(text: str) -> bool:
+    """Return whether a sentence announces what stands under it, such as a list."""
     return text.endswith((":", "："))

@@ -1,4 +1,4 @@
-"""Read the question, the answer and the contexts from the input and the output of a run."""
+"""Find the question, the answer and the contexts in the input and the output of a run."""
 
 from __future__ import annotations
 
