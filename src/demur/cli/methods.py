@@ -104,7 +104,7 @@ def _fewl(options: Options, results: Path) -> Method:
     generator = options.get("generator")
     counts = {
         name: options.get(name, FEWL.model_fields[name].default)
-        for name in ("n_answers", "n_wrong", "k_neighbors")
+        for name in ("n_answers", "n_wrong")
     }
     premise = options.get("premise", FEWL.model_fields["premise"].default)
     references = {"reference_models": names, "generator": generator, **counts}
@@ -126,6 +126,7 @@ def _fewl(options: Options, results: Path) -> Method:
     places = ("threshold", "neighbors", "neighbors_collection")
     settings = {
         **references,
+        "k_neighbors": FEWL.model_fields["k_neighbors"].default,
         "similarity": similarity.fingerprint,
         "premise": premise,
         **{name: _plain(options.get(name)) for name in places},
@@ -157,8 +158,8 @@ def _store(options: Options, results: Path, references: Mapping[str, Any]) -> Ne
     """
     named = {"collection": options.get("neighbors_collection")}
     if "neighbors" not in options:
-        who = {name: value for name, value in references.items() if name != "k_neighbors"}
-        digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:12]
+        who = json.dumps(references, sort_keys=True)
+        digest = hashlib.sha256(who.encode()).hexdigest()[:12]
         named["collection"] = named["collection"] or f"fewl-{digest}"
     place = options.get("neighbors", results.with_suffix(".neighbors"))
     if "ray" in options and "://" not in str(place):
@@ -230,8 +231,7 @@ def _plain(value: Any) -> Any:
 
 _FEWL_OPTIONS = (
     *("config", "reference_model", "generator", "similarity", "premise", "neighbors"),
-    *("neighbors_collection", "n_answers", "n_wrong", "k_neighbors", "threshold"),
-    "max_concurrency",
+    *("neighbors_collection", "n_answers", "n_wrong", "threshold", "max_concurrency"),
 )
 _REFCHECKER_OPTIONS = (
     *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),

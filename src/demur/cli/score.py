@@ -105,9 +105,6 @@ def score(
         int | None,
         typer.Option(min=1, help="fewl: the number of pairs of wrong and corrected answers."),
     ] = None,
-    k_neighbors: Annotated[
-        int | None, typer.Option(min=0, help="fewl: the number of neighbours of a question.")
-    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -210,7 +207,6 @@ def score(
         "neighbors_collection": neighbors_collection,
         "n_answers": n_answers,
         "n_wrong": n_wrong,
-        "k_neighbors": k_neighbors,
         "model": model,
         "validator": validator,
         "matcher": matcher,
