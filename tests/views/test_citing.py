@@ -18,7 +18,8 @@ from demur._text import harmless, replace_surrogates
 from demur.guard import Attempt, Guarded, Trace
 from demur.guard.edits import cited, places_of
 from demur.observe.redaction import redactor
-from demur.views import cited_html, record_html, trace_html
+from demur.views import cited_html
+from demur.views.traces import record_html, trace_html
 from support.html import ATTACKS, Page
 from support.records import BEGIN, WRONG, attempt, found, nothing_to_check, refuted, run
 
