@@ -12,6 +12,7 @@ import typer
 from demur._text import one_line
 from demur.calibration import differences
 from demur.cli import console, judged
+from demur.cli.options import json_option
 from demur.comparing import Agreed, agreements, decimal, interval, slices
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
@@ -33,7 +34,7 @@ def agree(
         ),
     ] = None,
     evaluator: Annotated[str | None, typer.Option(help="The judge, if there are several.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    as_json: Annotated[bool, json_option("one line of JSON")] = False,
 ) -> int:
     """Show how far a judge agrees with people, and on which answers they differ.
 

@@ -16,6 +16,7 @@ from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, print_json
 from demur.cli.logged import beside
+from demur.cli.options import json_option, out_option
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Share, Threshold
@@ -81,19 +82,9 @@ def calibrate(
             help="The guard's on_abstain: what it does with answers that state nothing to check."
         ),
     ] = "pass",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            dir_okay=False,
-            help="The file for the threshold. [default: LOG.threshold.json]",
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("the threshold", "LOG.threshold.json")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the threshold as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, json_option("the threshold as one line of JSON")] = False,
 ) -> int:
     """Choose the score from which an answer passes, and say what the choice guarantees.
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from demur import RefChecker, ReverseValidation, resolve_model
-from demur.cli.runs import policy_of, unknown
+from demur.cli.options import unknown
+from demur.cli.runs import ROWS_AT_ONCE, policy_of
 from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
@@ -28,8 +29,6 @@ Options = Mapping[str, Any]
 """The options that were given on the command line, by the names of the function's arguments."""
 Check = Callable[[Sample], str | None]
 """A function that returns what a sample lacks to be scored, or None."""
-
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def _fewl(options: Options, results: Path) -> Method:
     asker = max(evaluators.values(), key=lambda evaluator: evaluator.needs_pairs)
 
     def prepare(questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
-        at_once = options.get("max_concurrency", _AT_ONCE)
+        at_once = options.get("max_concurrency", ROWS_AT_ONCE)
         return asker.fit(questions, pairs=True, at_once=at_once, progress=progress)
 
     return Method(evaluators, settings, prepare, store.close)
@@ -236,7 +235,6 @@ _FEWL_OPTIONS = (
 _REFCHECKER_OPTIONS = (
     *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),
 )
-
 _REVERSE_OPTIONS = ("config", "model", "validator", "matcher", "threshold", "max_concurrency")
 
 METHODS: dict[str, Maker] = {
@@ -246,6 +244,9 @@ METHODS: dict[str, Maker] = {
         _REVERSE_OPTIONS, lambda options: _entity_is_a_name, _reverse_validation, _VARIANTS
     ),
 }
+
+OPTIONS = {name for maker in METHODS.values() for name in maker.options}
+"""The names of the options that some method has."""
 
 
 def evaluators_of(method: str, options: Options, results: Path) -> Mapping[str, Scorer]:

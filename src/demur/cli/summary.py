@@ -22,7 +22,7 @@ def spent(usage: Usage, prices: Prices | None) -> str:
     return tokens if prices is None else f"{tokens}, cost {usage.price(*prices):,.4f}"
 
 
-def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
+def as_json_values(summary: Summary, prices: Prices | None) -> dict[str, Any]:
     """Return the summary as JSON values."""
     told = dataclasses.asdict(summary)
     if prices is not None:
