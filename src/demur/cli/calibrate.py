@@ -20,7 +20,7 @@ from demur.cli.options import json_option, out_option
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Share, Threshold
-from demur.views import terminal
+from demur.views import counted, plural, terminal
 
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5
@@ -252,7 +252,7 @@ def _report(
             f"are claims of {_answers(kept.bounded)}: the lowest score that each can have counts",
         )
     if sum(kept.left_out.values()):
-        yield "left out", judged.counted(kept.left_out)
+        yield "left out", counted(kept.left_out)
     if held.unknown:
         some = ", ".join(map(repr, sorted(held.unknown)[:_MOST_TOLD]))
         more = ", ..." if len(held.unknown) > _MOST_TOLD else ""
@@ -327,4 +327,4 @@ def _percent(share: float | None) -> str:
 
 
 def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count:,} answers"
+    return plural(count, "answer")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from demur.guard import Attempt
 from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, database_of, open_log
 from demur.schema import ABSTAIN, Evaluation, failure_of
 from demur.scoring import Note, Result, is_results, read_lines
-from demur.views import terminal
+from demur.views import counted, terminal
 
 
 @dataclass
@@ -248,9 +248,3 @@ def _as_one(judged: JudgedAnswer) -> Evaluation:
         error="a sentence is undetermined" if undetermined else None,
         fingerprints=dict(judged.fingerprints),
     )
-
-
-def counted(counts: Mapping[str, int]) -> str:
-    """Return counts in words, without those that are 0."""
-    parts: Iterable[str] = (f"{number:,} {why}" for why, number in counts.items() if number)
-    return ", ".join(parts)

@@ -14,7 +14,15 @@ from rich.text import Text
 from demur.cli.console import line, table
 from demur.observe import Record
 from demur.observe.log import By, Group, JudgedAnswer, Totals, database_of, judged
-from demur.views import outcome_look, terminal, verdict_look
+from demur.views import (
+    USAGE_HEADS,
+    counted,
+    outcome_look,
+    plural,
+    terminal,
+    usage_cells,
+    verdict_look,
+)
 
 _ID = 13
 """The number of characters of an id that are shown. They include its milliseconds, if the id
@@ -94,24 +102,24 @@ def _score(answer: JudgedAnswer) -> str:
 
 def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     """Print a summary."""
-    runs = "1 run" if totals.runs == 1 else f"{totals.runs:,} runs"
+    runs = plural(totals.runs, "run")
     if totals.first is not None and totals.last is not None:
         first, last = (f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (totals.first, totals.last))
         runs += f" from {first} to {last} UTC"
     terminal.say(console, runs)
     if totals.verdicts:
-        terminal.say(console, "first answers", _counted(totals.verdicts))
+        terminal.say(console, "first answers", counted(totals.verdicts))
     if totals.outcomes:
-        terminal.say(console, "guards", _counted(totals.outcomes))
+        terminal.say(console, "guards", counted(totals.outcomes))
     if totals.groups:
         keys = [key for key in ("day", "evaluator", "model") if key == "evaluator" or key in by]
         tables: list[tuple[Sequence[str], Callable[[Group], list[str]]]]
-        tables = [(_FINDING_HEADS, _finding_cells), (_COST_HEADS, _cost_cells)]
+        tables = [(_FINDING_HEADS, _finding_cells), (USAGE_HEADS, _usage_cells)]
         if not console.is_terminal or console.width >= _WIDE + _WIDER * (len(keys) - 1):
             tables = [
                 (
-                    (*_FINDING_HEADS, *_COST_HEADS),
-                    lambda group: [*_finding_cells(group), *_cost_cells(group)],
+                    (*_FINDING_HEADS, *USAGE_HEADS),
+                    lambda group: [*_finding_cells(group), *_usage_cells(group)],
                 )
             ]
         for heads, cells in tables:
@@ -126,7 +134,6 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
 
 
 _FINDING_HEADS = ("judged", "failed", "rate", "95 %", "undet.", "nothing", "mean")
-_COST_HEADS = ("calls", "tokens in", "tokens out", "seconds")
 
 
 def _finding_cells(group: Group) -> list[str]:
@@ -141,14 +148,8 @@ def _finding_cells(group: Group) -> list[str]:
     ]
 
 
-def _cost_cells(group: Group) -> list[str]:
-    usage = group.usage
-    tokens = (f"{usage.input_tokens:,}", f"{usage.output_tokens:,}")
-    return [f"{usage.calls:,}", *tokens, f"{usage.seconds:,.1f}"]
-
-
-def _counted(counts: Any) -> str:
-    return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
+def _usage_cells(group: Group) -> list[str]:
+    return usage_cells(group.usage)
 
 
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:

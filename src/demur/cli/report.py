@@ -12,8 +12,8 @@ from demur.cli.logged import beside
 from demur.cli.options import PriceIn, PriceOut, out_option, read_prices
 from demur.observe.log import LogError, open_log, read_labels
 from demur.schema import Threshold
-from demur.views import terminal
-from demur.views.report import MOST, plural, write_report
+from demur.views import plural, terminal
+from demur.views.report import MOST, write_report
 
 
 def report(

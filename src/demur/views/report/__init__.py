@@ -3,6 +3,5 @@
 from demur.views.report.comparison import comparison_page as comparison_page
 from demur.views.report.page import MOST as MOST
 from demur.views.report.page import write_report
-from demur.views.report.words import plural as plural
 
 __all__ = ["write_report"]  # the other names serve the commands, and are not public
