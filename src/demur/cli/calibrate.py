@@ -15,8 +15,8 @@ from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, print_json
-from demur.cli.logged import beside
-from demur.cli.options import json_option, out_option
+from demur.cli.kept import Kept, keep
+from demur.cli.options import beside, json_option, out_option
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Share, Threshold
@@ -106,7 +106,7 @@ def calibrate(
     with errors().status("reading the scores"):
         held = judged.read(log, None if labels is None else read_labels(labels))
     name = judged.chosen(held, evaluator)
-    kept = judged.kept(held, name, labelled=percent is None)
+    kept = keep(held, name, labelled=percent is None)
     if target is not None and kept.in_parts:
         raise DemurError(
             f"{held.name}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while "
@@ -141,7 +141,7 @@ def calibrate(
 
 def _chosen(
     held: judged.Held,
-    kept: judged.Kept,
+    kept: Kept,
     on_abstain: OnAbstain,
     target: float | None,
     confidence: float | None,
@@ -207,7 +207,7 @@ def _one_way(
 
 
 def _report(
-    threshold: Threshold, name: str, held: judged.Held, kept: judged.Kept, goal: Path
+    threshold: Threshold, name: str, held: judged.Held, kept: Kept, goal: Path
 ) -> Iterator[tuple[str, str]]:
     passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
     yield "threshold", f"{threshold.value!r}, of the scores of {name}"
@@ -264,7 +264,7 @@ def _report(
     yield "use", _usage(threshold, goal)
 
 
-def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
+def _nothing(threshold: Threshold, held: judged.Held, kept: Kept) -> str:
     """Return how answers that state nothing to check were counted."""
     count = _answers(len(kept.silent))
     if threshold.hallucinated is not None:

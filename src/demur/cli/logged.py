@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +11,7 @@ from rich.text import Text
 
 from demur.cli.console import line, table
 from demur.observe import Record
-from demur.observe.log import By, Group, JudgedAnswer, Totals, database_of, judged
+from demur.observe.log import By, Group, JudgedAnswer, Totals, judged
 from demur.views import (
     USAGE_HEADS,
     counted,
@@ -33,17 +31,6 @@ _WIDE = 120
 """From this width on, a list has all columns, and a summary by evaluator is one table."""
 _WIDER = 20
 """The width that a summary needs for each further name."""
-
-
-def beside(where: str, suffix: str) -> Path:
-    """Return the file for what is made of a log.
-
-    It is beside the log's file. For a database, it is in the current folder and has the database's
-    name.
-    """
-    if (database := database_of(where)) is not None:
-        return Path(re.sub(r"[^\w.-]", "_", database) + suffix)
-    return Path(where).with_suffix(suffix)
 
 
 # --- A list ---------------------------------------------------------------------------------------

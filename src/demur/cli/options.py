@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import difflib
 import math
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -13,6 +15,7 @@ import typer
 from demur.cli.console import reason
 from demur.cli.summary import Prices
 from demur.errors import DemurError
+from demur.observe.log import database_of
 from demur.schema import Threshold
 from demur.views import terminal
 
@@ -58,6 +61,17 @@ PriceOut: TypeAlias = Annotated[
 ]
 
 # --- Values ---------------------------------------------------------------------------------------
+
+
+def beside(where: str, suffix: str) -> Path:
+    """Return the file for what is made of a log.
+
+    It is beside the log's file. For a database, it is in the current folder and has the database's
+    name.
+    """
+    if (database := database_of(where)) is not None:
+        return Path(re.sub(r"[^\w.-]", "_", database) + suffix)
+    return Path(where).with_suffix(suffix)
 
 
 def read_prices(price_in: float | None, price_out: float | None) -> Prices | None:

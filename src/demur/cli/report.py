@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, say_left_out
-from demur.cli.logged import beside
-from demur.cli.options import PriceIn, PriceOut, out_option, read_prices
+from demur.cli.options import PriceIn, PriceOut, beside, out_option, read_prices
 from demur.observe.log import LogError, open_log, read_labels
 from demur.schema import Threshold
 from demur.views import plural, terminal
