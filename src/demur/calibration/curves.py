@@ -37,10 +37,6 @@ class Roc:
     another answer. Equal scores count half, so 0.5 means that the scores tell nothing. An answer
     that states nothing to check counts as the highest score if it passes, and as the lowest if it
     fails."""
-    hallucinated: int
-    """The number of hallucinated answers, at least one."""
-    others: int
-    """The number of other answers, at least one."""
 
 
 def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass") -> Roc:
@@ -77,8 +73,6 @@ def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass")
         true_positive_rate=caught / wrong,
         false_positive_rate=kept_back / right,
         auc=area / (2 * wrong * right),
-        hallucinated=wrong,
-        others=right,
     )
 
 
