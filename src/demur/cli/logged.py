@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -41,11 +41,9 @@ def show_list(console: Console, runs: Sequence[Record]) -> None:
     if not runs:
         return
     if not console.is_terminal:
-        line(console, ["id", "time", "verdict", "outcome", "attempts", *_HEADS])
+        line(console, _fields(runs[0]))
         for run in runs:
-            time = run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            cells = [run.id, time, run.verdict, run.outcome or "-", str(len(run.attempts))]
-            line(console, [*cells, *_line(run)])
+            line(console, _fields(run).values())
         return
     wide = console.width >= _WIDE
     grid = Table.grid(padding=(0, 1), expand=True)
@@ -53,30 +51,34 @@ def show_list(console: Console, runs: Sequence[Record]) -> None:
     grid.add_column(width=19 if wide else 14, no_wrap=True)
     grid.add_column(width=12, no_wrap=True)
     grid.add_column(min_width=15, max_width=24 if wide else 18, no_wrap=True)
+    names = ["scores", "model", "question", "answer"] if wide else ["scores", "answer"]
     if wide:
         grid.add_column(max_width=16, no_wrap=True)
         grid.add_column(ratio=2, no_wrap=True)
     grid.add_column(ratio=3, no_wrap=True)
-    names = ["id", "time (UTC)", "verdict", "scores", *(["model", "question"] if wide else [])]
-    grid.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
+    grid.add_row(*(Text(name, style="dim") for name in ["id", "time (UTC)", "verdict", *names]))
     for run in runs:
         time = run.time.strftime("%Y-%m-%d %H:%M:%S" if wide else "%m-%d %H:%M:%S")
         shown = verdict_look(run.verdict) if run.outcome is None else outcome_look(run.outcome)
         ended = Text(shown.word, terminal.colour(shown))
-        scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _line(run))
-        middle = (model, question) if wide else ()
+        fields = _fields(run)
         id = Text(terminal.one_line(run.id)[:_ID])
-        grid.add_row(id, time, ended, scores, *middle, answer)
+        grid.add_row(id, time, ended, *(Text(fields[name][:_LONGEST]) for name in names))
     console.print(grid)
 
 
-_HEADS = ("scores", "name", "model", "question", "answer")
-
-
-def _line(run: Record) -> Iterator[str]:
-    yield "; ".join(map(_score, judged(run.attempts[-1]))) or "-"
-    for text in (run.name, run.model, run.question, run.answer):
-        yield "-" if text is None else terminal.one_line(text)
+def _fields(run: Record) -> dict[str, str]:
+    """Return the columns of a list by their heads, as a pipe has them."""
+    texts = {"name": run.name, "model": run.model, "question": run.question, "answer": run.answer}
+    return {
+        "id": run.id,
+        "time": run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "verdict": run.verdict,
+        "outcome": run.outcome or "-",
+        "attempts": str(len(run.attempts)),
+        "scores": "; ".join(map(_score, judged(run.attempts[-1]))) or "-",
+        **{name: "-" if text is None else terminal.one_line(text) for name, text in texts.items()},
+    }
 
 
 def _score(answer: JudgedAnswer) -> str:
