@@ -14,7 +14,7 @@ import pytest
 from demur import Evaluation, RefChecker, Sample, Threshold, cli
 from demur.calibration import best_f1
 from demur.observe import Record
-from support.commands import Command, csv_of
+from support.commands import Command, csv_of, write_rows
 from support.evaluators import Scripted
 from support.records import (
     HOSTILE,
@@ -158,8 +158,7 @@ def test_findings_of_demur_compare_have_labels_and_groups(
         }
         for at in range(60)
     ]
-    data, out = tmp_path / "rows.jsonl", tmp_path / "found.jsonl"
-    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data, out = write_rows(tmp_path / "rows.jsonl", lines), tmp_path / "found.jsonl"
     command = ["compare", str(data), "--model", "small", "--method", "all-false", "-o", str(out)]
     assert cli.run(command) == 0
     capsys.readouterr()

@@ -15,7 +15,7 @@ from demur import Evaluation
 from demur._text import one_line
 from demur.observe import Record, redactor
 from support import records
-from support.commands import Command
+from support.commands import Command, write_rows
 from support.records import HOSTILE, found, jsonl, nothing_to_check, refuted, sqlite, undetermined
 
 RISES = "failure rate rises by 2 points at 95 %"
@@ -76,8 +76,7 @@ def _results(path: Path, answers: Sequence[tuple[str, Evaluation]], **fields: st
          "evaluation": evaluation.model_dump(mode="json")}
         for key, evaluation in answers
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)))
-    return path
+    return write_rows(path, (head, *lines))
 
 
 # -- pairs -----------------------------------------------------------------------------------------

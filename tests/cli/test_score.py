@@ -21,7 +21,7 @@ import pytest
 from demur import Evaluation, Sample, Usage, cli
 from demur.cli import clusters
 from demur.cli.methods import METHODS, Maker, Method
-from support.commands import flat
+from support.commands import flat, write_rows
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.spawned import Spawned, spawned_demur
@@ -37,8 +37,7 @@ def _cities(path: Path, count: int) -> Path:
         {"id": f"row {at}", "answer": f"City{at} is in France.", "reference": f"City{at}, France."}
         for at in range(count)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 def _city(request: Mapping[str, Any]) -> str:
@@ -187,8 +186,7 @@ def file(tmp_path: Path) -> Path:
         {"question": "Q2", "answers": {"good": "aaaa", "bad": "aaaa"}},
         {"question": "Q3", "answers": {"good": "aaaaaa", "bad": "aaaaaaa"}},
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 def _run(*arguments: object) -> int:

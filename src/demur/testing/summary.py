@@ -8,6 +8,7 @@ from pathlib import Path
 from demur._text import one_line
 from demur.observe import Record
 from demur.observe.log import open_log, records, summarise
+from demur.testing.failure import causes
 from demur.views import counted, plural, usage_line
 
 _MOST_NAMED = 10
@@ -35,8 +36,7 @@ def summary(path: Path, page: Path | None) -> Iterator[str]:
         found = (record for record in records(log) if isinstance(record, Record))
         undecided = [record for record in found if record.verdict == "undetermined"]
         for record in undecided[:_MOST_NAMED]:
-            causes = (one.cause or one.error for one in record.evaluations if one.undetermined)
-            yield one_line(f"undetermined: {record.name}: {'; '.join(filter(None, causes))}")
+            yield one_line(f"undetermined: {record.name}: {causes(record.evaluations)}")
         if len(undecided) > _MOST_NAMED:
             yield f"and {len(undecided) - _MOST_NAMED:,} more"
         if page is not None:
