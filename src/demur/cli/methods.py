@@ -12,6 +12,7 @@ from typing import Any
 from demur import RefChecker, ReverseValidation, resolve_model
 from demur.cli.options import unknown
 from demur.cli.runs import ROWS_AT_ONCE, policy_of
+from demur.comparing import has_sources, is_entity
 from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
@@ -76,8 +77,7 @@ def _refchecker(options: Options, results: Path) -> Method:
 
 
 def _has_references(sample: Sample) -> str | None:
-    texts = [sample.reference, *(context.page_content for context in sample.contexts)]
-    if any(text and text.strip() for text in texts):
+    if has_sources(sample):
         return None
     return (
         "it has nothing to check the answer against: expected contexts (a list of texts) or a "
@@ -218,7 +218,7 @@ def _reverse_validation(options: Options, results: Path) -> Method:
 
 def _entity_is_a_name(sample: Sample) -> str | None:
     entity = sample.metadata.get("entity")
-    if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
+    if is_entity(entity):
         return None
     return f"metadata 'entity': expected the name of what the answer is about, got {entity!r:.100}"
 
