@@ -14,6 +14,7 @@ import pytest
 from demur import Evaluation, RefChecker, Sample, Threshold, cli
 from demur.calibration import best_f1
 from demur.observe import Record
+from support.commands import Command, csv_of, write_rows
 from support.evaluators import Scripted
 from support.records import (
     HOSTILE,
@@ -57,12 +58,6 @@ def _runs(count: int = 60, **fields: Any) -> tuple[list[Record], dict[str, bool]
     return runs, labels
 
 
-def _csv(path: Path, labels: Mapping[str, bool]) -> Path:
-    lines = "".join(f"{id},{str(label).lower()}\n" for id, label in labels.items())
-    path.write_text(f"id,hallucinated\n{lines}")
-    return path
-
-
 def _expected(runs: list[Record], labels: Mapping[str, bool]) -> tuple[int, float]:
     """Return the number of answers that both decided, and kappa."""
     pairs = [
@@ -83,15 +78,13 @@ def _run(*arguments: object) -> int:
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Told:
-    def run_it(*arguments: object) -> dict[str, Any]:
-        assert _run(*arguments, "--json") == 0
-        out, _ = capsys.readouterr()
-        assert out.count("\n") == 1
-        held: dict[str, Any] = json.loads(out)
-        return held
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command("agree", tmp_path, capsys)
 
-    return run_it
+
+@pytest.fixture
+def told(command: Command) -> Told:
+    return command.as_json
 
 
 def _of_all(held: Mapping[str, Any]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -107,7 +100,7 @@ def test_labels_are_those_of_a_file_or_of_the_metadata(
 ) -> None:
     runs, labels = _runs()
     log = write(tmp_path / "a.log", runs)
-    anna = _csv(tmp_path / "anna.csv", labels)
+    anna = csv_of(tmp_path / "anna.csv", labels)
     number, value = _expected(runs, labels)
     by_file = _of_all(told(log, "--labels", anna))["RefChecker", str(anna)]
     assert (by_file["answers"], by_file["kappa"]["value"]) == (number, pytest.approx(value))
@@ -122,7 +115,9 @@ def test_labels_in_the_log_are_not_mixed_with_those_of_a_file(tmp_path: Path, to
     runs, labels = _runs()
     marked = [one.model_copy(update={"metadata": {"hallucinated": True}}) for one in runs]
     some = dict([*labels.items()][:40])
-    held = told(jsonl(tmp_path / "a.jsonl", marked), "--labels", _csv(tmp_path / "anna.csv", some))
+    held = told(
+        jsonl(tmp_path / "a.jsonl", marked), "--labels", csv_of(tmp_path / "anna.csv", some)
+    )
     ((_, one),) = _of_all(held).items()
     assert (one["answers"], one["kappa"]["value"]) == pytest.approx(_expected(runs[:40], some))
 
@@ -144,7 +139,7 @@ def test_results_of_demur_score_are_read_and_have_no_slices(tmp_path: Path, told
     out = tmp_path / "scores.jsonl"
     run_on(rows(tmp_path / "rows.jsonl", 30), out, {"odd": Odd(script=_odd)})
     labels = {f"q{at}": at % 3 != 0 or at == 3 for at in range(30)}
-    held = told(out, "--labels", _csv(tmp_path / "anna.csv", labels))
+    held = told(out, "--labels", csv_of(tmp_path / "anna.csv", labels))
     (one,) = held["agreement"]
     assert (one["answers"], one["same"]) == (30, 29)
     assert [row["id"] for row in held["differing"]] == ["q3"]
@@ -163,8 +158,7 @@ def test_findings_of_demur_compare_have_labels_and_groups(
         }
         for at in range(60)
     ]
-    data, out = tmp_path / "rows.jsonl", tmp_path / "found.jsonl"
-    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data, out = write_rows(tmp_path / "rows.jsonl", lines), tmp_path / "found.jsonl"
     command = ["compare", str(data), "--model", "small", "--method", "all-false", "-o", str(out)]
     assert cli.run(command) == 0
     capsys.readouterr()
@@ -179,7 +173,9 @@ def test_undetermined_answers_are_counted_by_label_and_are_in_no_kappa(
     tmp_path: Path, told: Told
 ) -> None:
     runs, labels = _runs()
-    held = told(jsonl(tmp_path / "a.jsonl", runs), "--labels", _csv(tmp_path / "anna.csv", labels))
+    held = told(
+        jsonl(tmp_path / "a.jsonl", runs), "--labels", csv_of(tmp_path / "anna.csv", labels)
+    )
     counts = [*held["findings"].values()]
     total = {name: sum(one.get(name, 0) for one in counts) for name in ("undetermined", "failed")}
     assert total["undetermined"] == 6
@@ -199,7 +195,7 @@ def test_the_answers_on_which_they_differ_come_with_claims_and_the_nearest_quote
     labels = {passing.id: True, failing.id: False, agreed.id: True}
     held = told(
         jsonl(tmp_path / "a.jsonl", [failing, passing, agreed]),
-        *("--labels", _csv(tmp_path / "anna.csv", labels)),
+        *("--labels", csv_of(tmp_path / "anna.csv", labels)),
     )
     first, second = held["differing"]
     assert (first["id"], second["id"]) == (passing.id, failing.id)
@@ -222,7 +218,7 @@ def test_a_neutral_claim_is_shown_with_the_sentence_nearest_to_it(
     contexts = ("The bridge is old. The mayor of Ulm is Martin.", PASSAGE)
     one = judged(refuted(), 0, attempt={"contexts": contexts})
     held = told(
-        jsonl(tmp_path / "a.jsonl", [one]), "--labels", _csv(tmp_path / "a.csv", {one.id: False})
+        jsonl(tmp_path / "a.jsonl", [one]), "--labels", csv_of(tmp_path / "a.csv", {one.id: False})
     )
     quotes = {claim["claim"]: claim["quote"] for claim in held["differing"][0]["claims"]}
     assert quotes["The mayor of Ulm says so"] == "The mayor of Ulm is Martin."
@@ -234,7 +230,7 @@ def test_slices_are_by_language_length_and_source(tmp_path: Path, told: Told) ->
     more = [judged(found(), 100 + at, attempt=german) for at in range(3)]
     labels |= {one.id: False for one in more}
     held = told(
-        jsonl(tmp_path / "a.jsonl", [*runs, *more]), "--labels", _csv(tmp_path / "a.csv", labels)
+        jsonl(tmp_path / "a.jsonl", [*runs, *more]), "--labels", csv_of(tmp_path / "a.csv", labels)
     )
     by_slice = {one["slice"]: one for one in held["agreement"]}
     assert by_slice["language: German"]["answers"] == 3
@@ -250,14 +246,16 @@ def test_slices_are_by_language_length_and_source(tmp_path: Path, told: Told) ->
 
 def test_redacted_texts_are_not_taken_for_a_language(tmp_path: Path, told: Told) -> None:
     runs, labels = _runs(redacted=True)
-    held = told(jsonl(tmp_path / "a.jsonl", runs), "--labels", _csv(tmp_path / "anna.csv", labels))
+    held = told(
+        jsonl(tmp_path / "a.jsonl", runs), "--labels", csv_of(tmp_path / "anna.csv", labels)
+    )
     assert {one["slice"] for one in held["agreement"]} == {"all"}
 
 
 def test_the_figures_are_the_same_each_time(tmp_path: Path, told: Told) -> None:
     runs, labels = _runs()
-    log, anna = jsonl(tmp_path / "a.jsonl", runs), _csv(tmp_path / "anna.csv", labels)
-    ben = _csv(tmp_path / "ben.csv", dict(reversed(labels.items())))
+    log, anna = jsonl(tmp_path / "a.jsonl", runs), csv_of(tmp_path / "anna.csv", labels)
+    ben = csv_of(tmp_path / "ben.csv", dict(reversed(labels.items())))
     first = told(log, "--labels", anna, "--labels", ben)
     assert told(log, "--labels", anna, "--labels", ben) == first
 
@@ -269,12 +267,12 @@ def test_the_peoples_own_kappa_stands_beside_the_judges(
     tmp_path: Path, told: Told, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, labels = _runs(200)
-    log, anna = jsonl(tmp_path / "a.jsonl", runs), _csv(tmp_path / "anna.csv", labels)
+    log, anna = jsonl(tmp_path / "a.jsonl", runs), csv_of(tmp_path / "anna.csv", labels)
     draw = random.Random(2)
-    ben = _csv(
+    ben = csv_of(
         tmp_path / "ben.csv", {id: own is not (draw.random() < 0.4) for id, own in labels.items()}
     )
-    kim = _csv(tmp_path / "kim.csv", dict(labels))
+    kim = csv_of(tmp_path / "kim.csv", dict(labels))
     held = _of_all(told(log, "--labels", anna, "--labels", ben))
     assert [*held] == [
         ("RefChecker", str(anna)),
@@ -300,7 +298,7 @@ def test_a_judge_is_told_from_people_of_the_same_name(
     monkeypatch.chdir(tmp_path)
     runs = [judged(found(name), at, metadata={"hallucinated": at < 9}) for at in range(30)]
     labels = {one.id: bool(one.metadata["hallucinated"]) for one in runs}
-    given = ("--labels", _csv(Path(name), labels)) if name == "anna" else ()
+    given = ("--labels", csv_of(Path(name), labels)) if name == "anna" else ()
     held = told(jsonl(tmp_path / "a.jsonl", runs), *given)
     ((raters, one),) = _of_all(held).items()
     assert len({*raters}) == 2
@@ -318,7 +316,7 @@ def test_the_terminal_shows_figures_counts_and_differing_answers(
     number, value = _expected(runs, labels)
     others = {**labels, "elsewhere": True}
     log = jsonl(tmp_path / "a.jsonl", runs)
-    assert _run(log, "--labels", _csv(tmp_path / "anna.csv", others)) == 0
+    assert _run(log, "--labels", csv_of(tmp_path / "anna.csv", others)) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[0].split("\t") == ["answers", "who", "number", "same", "kappa", "95 %", "note"]
@@ -335,7 +333,7 @@ def test_no_text_of_an_answer_reaches_the_terminal_as_control_characters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = hostile()
-    labels = _csv(tmp_path / "anna.csv", {one.id: False})
+    labels = csv_of(tmp_path / "anna.csv", {one.id: False})
     assert _run(jsonl(tmp_path / "a.jsonl", [one]), "--labels", labels, "--evaluator", HOSTILE) == 0
     out = capsys.readouterr().out
     assert one.id in out
@@ -350,7 +348,7 @@ def test_many_differing_answers_are_cut_and_json_has_all(
 ) -> None:
     runs = [judged(found(), at) for at in range(30)]
     labels = {one.id: True for one in runs}
-    log, anna = jsonl(tmp_path / "a.jsonl", runs), _csv(tmp_path / "anna.csv", labels)
+    log, anna = jsonl(tmp_path / "a.jsonl", runs), csv_of(tmp_path / "anna.csv", labels)
     assert len(told(log, "--labels", anna)["differing"]) == 30
     assert _run(log, "--labels", anna) == 0
     out = capsys.readouterr().out
@@ -361,57 +359,44 @@ def test_many_differing_answers_are_cut_and_json_has_all(
 # -- what is refused -------------------------------------------------------------------------------
 
 
-def _refuses(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 2) -> str:
-    assert _run(*arguments) == code
-    out, err = capsys.readouterr()
-    assert out == ""
-    return " ".join(err.translate({ord("│"): " "}).split())
-
-
-def test_without_a_pair_nothing_is_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_pair_nothing_is_compared(tmp_path: Path, command: Command) -> None:
     runs, labels = _runs(10)
     log = jsonl(tmp_path / "a.jsonl", runs)
-    assert "no answer that RefChecker passed or failed has a label of people" in _refuses(
-        capsys, log
-    )
-    anna = _csv(tmp_path / "anna.csv", labels)
-    other = _csv(tmp_path / "ben.csv", {"elsewhere": True})
-    assert str(other) in _refuses(capsys, log, "--labels", anna, "--labels", other)
+    said = "no answer that RefChecker passed or failed has a label of people"
+    assert said in command.refuses(log)
+    anna = csv_of(tmp_path / "anna.csv", labels)
+    other = csv_of(tmp_path / "ben.csv", {"elsewhere": True})
+    assert str(other) in command.refuses(log, "--labels", anna, "--labels", other)
     scores = jsonl(tmp_path / "b.jsonl", [judged(found(passed=None), 0)])
-    of_scores = _csv(tmp_path / "c.csv", {json.loads(scores.read_text())["id"]: True})
-    assert "only scores a threshold" in _refuses(capsys, scores, "--labels", of_scores)
+    of_scores = csv_of(tmp_path / "c.csv", {json.loads(scores.read_text())["id"]: True})
+    assert "only scores a threshold" in command.refuses(scores, "--labels", of_scores)
 
 
 def test_several_judges_need_a_name_and_one_judge_must_not_be_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     two = run(attempt(found(), refuted("FEWL")), metadata={"hallucinated": True})
     log = jsonl(tmp_path / "a.jsonl", [two])
-    assert "name one: 'FEWL', 'RefChecker'" in _refuses(capsys, log, code=64)
+    assert "name one: 'FEWL', 'RefChecker'" in command.refuses(log, code=64)
     assert _run(log, "--evaluator", "FEWL") == 0
-    capsys.readouterr()
     mixed = [
         judged(found(fingerprints={"model": model}), at, metadata={"hallucinated": True})
         for at, model in enumerate(("a", "b"))
     ]
-    message = _refuses(capsys, jsonl(tmp_path / "b.jsonl", mixed))
+    message = command.refuses(jsonl(tmp_path / "b.jsonl", mixed))
     assert "model: 'a' (1), 'b' (1)" in message
     same = run(
         attempt(found(fingerprints={"model": "a"}), found(fingerprints={"model": "b"})),
         metadata={"hallucinated": True},
     )
-    assert "a name of its own" in _refuses(capsys, jsonl(tmp_path / "c.jsonl", [same]))
+    assert "a name of its own" in command.refuses(jsonl(tmp_path / "c.jsonl", [same]))
 
 
-def test_files_that_cannot_be_read_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, command: Command) -> None:
     runs, _ = _runs(3)
     log = jsonl(tmp_path / "a.jsonl", runs)
-    assert "nowhere.csv" in _refuses(capsys, log, "--labels", tmp_path / "nowhere.csv")
-    assert "nowhere.jsonl" in _refuses(capsys, tmp_path / "nowhere.jsonl")
+    assert "nowhere.csv" in command.refuses(log, "--labels", tmp_path / "nowhere.csv")
+    assert "nowhere.jsonl" in command.refuses(tmp_path / "nowhere.jsonl")
 
 
 # -- a threshold's kappa beside a score ------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from demur import Evaluation, Sample, Threshold, cli
 from demur.calibration import best_f1, calibrate, percentile
 from demur.observe import Record, redactor
 from support import records
+from support.commands import Command, csv_of
 from support.evaluators import Scripted
 from support.records import found, jsonl, sqlite, undetermined
 from support.scoring import rows, run_on
@@ -63,14 +63,8 @@ def _case(count: int = 200, labelled: bool = False, **prints: str) -> Case:
     return Case(scores, labels, runs)
 
 
-def _labels(path: Path, labels: Mapping[str, bool]) -> Path:
-    lines = "".join(f"{id},{str(label).lower()}\n" for id, label in labels.items())
-    path.write_text(f"id,hallucinated\n{lines}")
-    return path
-
-
 def _csv(path: Path, case: Case) -> Path:
-    return _labels(path, dict(zip(case.ids(), case.labels, strict=True)))
+    return csv_of(path, dict(zip(case.ids(), case.labels, strict=True)))
 
 
 def _expected(case: Case, target: float = 0.1, confidence: float = 0.9) -> Threshold:
@@ -78,19 +72,11 @@ def _expected(case: Case, target: float = 0.1, confidence: float = 0.9) -> Thres
     return calibrate(evaluations, case.labels, target=target, confidence=confidence)
 
 
-class Command:
-    """Run `demur calibrate` in a folder, and say what it printed and chose."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._folder, self._capsys = folder, capsys
-
-    def run(self, *arguments: object) -> tuple[int, str, str]:
-        self._capsys.readouterr()
-        code = cli.run(["calibrate", *map(str, arguments)])
-        return (code, *self._capsys.readouterr())
+class Calibrate(Command):
+    """Run `demur calibrate`, and say what it chose."""
 
     def log(self, *runs: Record) -> Path:
-        return jsonl(self._folder / "a.jsonl", runs)
+        return jsonl(self.folder / "a.jsonl", runs)
 
     def told(self, *arguments: object) -> dict[str, str]:
         """Run it, and return the printed lines by their first words."""
@@ -98,32 +84,13 @@ class Command:
         assert code == 0, err
         return dict(line.split("  ", 1) for line in out.splitlines())
 
-    def as_json(self, *arguments: object) -> dict[str, Any]:
-        code, out, err = self.run(*arguments, "--json")
-        assert code == 0, err
-        assert out.count("\n") == 1
-        told: dict[str, Any] = json.loads(out)
-        return told
-
     def chosen(self, name: str = "a") -> Threshold:
-        return Threshold.load(self._folder / f"{name}.threshold.json")
-
-    def refuses(self, *arguments: object, code: int = 2) -> str:
-        """Run it, and return the error, without the frame and the breaks that a terminal adds.
-
-        Nothing is printed, and no file is written.
-        """
-        files = {path: path.read_bytes() for path in self._folder.iterdir() if path.is_file()}
-        ended, out, err = self.run(*arguments)
-        assert (ended, out) == (code, "")
-        after = {path: path.read_bytes() for path in self._folder.iterdir() if path.is_file()}
-        assert after == files
-        return " ".join(err.translate({ord("│"): " "}).split())
+        return Threshold.load(self.folder / f"{name}.threshold.json")
 
 
 @pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(tmp_path, capsys)
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Calibrate:
+    return Calibrate("calibrate", tmp_path, capsys)
 
 
 # -- what is read ----------------------------------------------------------------------------------
@@ -131,7 +98,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.mark.parametrize(("write", "by"), [(jsonl, "metadata"), (sqlite, "labels")])
 def test_a_log_gives_what_calibrate_gives(
-    write: Callable[..., Path], by: str, tmp_path: Path, command: Command
+    write: Callable[..., Path], by: str, tmp_path: Path, command: Calibrate
 ) -> None:
     case = _case(labelled=by == "metadata")
     path = write(tmp_path / "a.log", case.runs)
@@ -164,11 +131,11 @@ def _results(tmp_path: Path, scores: Sequence[float]) -> Path:
     return out
 
 
-def test_results_of_demur_score_are_labelled_by_key(tmp_path: Path, command: Command) -> None:
+def test_results_of_demur_score_are_labelled_by_key(tmp_path: Path, command: Calibrate) -> None:
     case = _case(60)
     path = _results(tmp_path, case.scores)
     known = {f"q{at}": label for at, label in enumerate(case.labels)}
-    labels = _labels(tmp_path / "labels.csv", known)
+    labels = csv_of(tmp_path / "labels.csv", known)
     before = path.read_bytes()
     told = command.told(path, "--target", 0.2, "--labels", labels)
     assert command.chosen("rows.scores").model_dump() == {
@@ -190,7 +157,7 @@ def test_results_of_demur_score_are_labelled_by_key(tmp_path: Path, command: Com
     ],
 )
 def test_files_that_cannot_be_read_are_told(
-    change: Callable[[bytes], bytes], why: str, tmp_path: Path, command: Command
+    change: Callable[[bytes], bytes], why: str, tmp_path: Path, command: Calibrate
 ) -> None:
     path = _results(tmp_path, [0.1, 0.2, 0.3])
     path.write_bytes(change(path.read_bytes()))
@@ -203,7 +170,7 @@ def test_files_that_cannot_be_read_are_told(
 # -- what is left out ------------------------------------------------------------------------------
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path, command: Command) -> None:
+def test_what_is_left_out_is_counted(tmp_path: Path, command: Calibrate) -> None:
     case = _case()
     others = [
         scored(undetermined(), at=1000),
@@ -217,7 +184,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, command: Command) -> None:
     known = dict(zip(case.ids(), case.labels, strict=True))
     said_of = {one.id: True for one in others[:3]}
     strangers = {f"x{at}": True for at in range(7)}
-    labels = _labels(tmp_path / "labels.csv", {**known, **said_of, **strangers})
+    labels = csv_of(tmp_path / "labels.csv", {**known, **said_of, **strangers})
     told = command.told(path, "--target", 0.1, "--labels", labels)
     assert told["left out"] == "2 undetermined, 1 without a score, 5 unlabelled"
     assert told["labels of no answer"] == "7: 'x0', 'x1', 'x2', 'x3', 'x4', ..."
@@ -242,7 +209,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, command: Command) -> None:
 
 
 def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
-    command: Command,
+    command: Calibrate,
 ) -> None:
     silent = [
         scored(nothing_to_check(), at=1000 + at, metadata={"hallucinated": at < 50})
@@ -265,7 +232,7 @@ def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
     assert "left out" not in told
 
 
-def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Command) -> None:
+def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Calibrate) -> None:
     silent = [scored(nothing_to_check(), at=at) for at in range(3)]
     for runs, way, why in (
         (silent, ["--percentile", 5], "no answer with a score is left of RefChecker (3 nothing to"),
@@ -288,7 +255,7 @@ def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Command)
         (_case(30, labelled=True).runs, ["--target", 0.05], "at least 45 are needed"),
         (
             _case(10).runs,
-            ["--target", 0.5, "--labels", _labels(tmp_path / "l.csv", {"elsewhere": True})],
+            ["--target", 0.5, "--labels", csv_of(tmp_path / "l.csv", {"elsewhere": True})],
             "the one given has other ids, such as 'elsewhere'",
         ),
     ):
@@ -298,7 +265,7 @@ def test_where_no_score_decides_it_is_said_why(tmp_path: Path, command: Command)
 # -- repeats ---------------------------------------------------------------------------------------
 
 
-def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Command) -> None:
+def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Calibrate) -> None:
     case = _case(60)
     runs = [
         scored(judged(score), at=1000 * again + at, answer=f"{'  ' * again}No. {at}\n")
@@ -307,7 +274,7 @@ def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Command) -> 
     ]
     path = command.log(*runs)
     known = {run.id: case.labels[at % 60] for at, run in enumerate(runs)}
-    labels = _labels(tmp_path / "labels.csv", known)
+    labels = csv_of(tmp_path / "labels.csv", known)
     told = command.told(path, "--target", 0.2, "--labels", labels)
     chosen = Threshold.load(path.with_suffix(".threshold.json"))
     assert (chosen.samples, chosen.hallucinated) == (60, 20)
@@ -318,7 +285,7 @@ def test_repeats_are_counted_once_and_told(tmp_path: Path, command: Command) -> 
     assert (whole["repeats"], whole["threshold"]["samples"]) == (120, 60)
 
 
-def test_removed_answers_of_the_same_length_are_no_repeats(command: Command) -> None:
+def test_removed_answers_of_the_same_length_are_no_repeats(command: Calibrate) -> None:
     case = _case(60, labelled=True)
     path = command.log(*map(redactor("remove"), case.runs))
     told = command.told(path, "--target", 0.2)
@@ -329,7 +296,7 @@ def test_removed_answers_of_the_same_length_are_no_repeats(command: Command) -> 
 # -- whose scores ----------------------------------------------------------------------------------
 
 
-def test_of_several_evaluators_one_is_named(command: Command) -> None:
+def test_of_several_evaluators_one_is_named(command: Calibrate) -> None:
     runs = [
         scored(judged(at / 10), *([judged(1.0, "FEWL")] if at else []), at=at) for at in range(10)
     ]
@@ -342,7 +309,7 @@ def test_of_several_evaluators_one_is_named(command: Command) -> None:
 
 
 def test_scores_that_cannot_be_compared_are_refused_with_what_would_do(
-    tmp_path: Path, command: Command, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Calibrate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = _case(20, model="gpt-3"), _case(30, model="gpt-4")
     later = [
@@ -360,7 +327,7 @@ def test_scores_that_cannot_be_compared_are_refused_with_what_would_do(
     assert command.chosen("part").fingerprints == {"model": "gpt-4"}
 
 
-def test_answers_judged_by_sentences_are_told_and_guarantee_nothing(command: Command) -> None:
+def test_answers_judged_by_sentences_are_told_and_guarantee_nothing(command: Calibrate) -> None:
     # A faulty evaluation has no fingerprints.
     fault = found("RefChecker", None, None, error="no reply")
     of_runs = [(judged(0.9), judged(0.2)), (judged(0.7),), (judged(0.6), fault)]
@@ -378,7 +345,7 @@ def test_answers_judged_by_sentences_are_told_and_guarantee_nothing(command: Com
 # -- what is said ----------------------------------------------------------------------------------
 
 
-def test_what_is_guaranteed_is_said_and_how_it_is_used(tmp_path: Path, command: Command) -> None:
+def test_what_is_guaranteed_is_said_and_how_it_is_used(tmp_path: Path, command: Calibrate) -> None:
     case = _case(labelled=True)
     path = jsonl(tmp_path / 'a "b".jsonl', case.runs)
     told = command.told(path, "--target", 0.07, "--confidence", 0.95)
@@ -403,7 +370,7 @@ def test_what_is_guaranteed_is_said_and_how_it_is_used(tmp_path: Path, command: 
     assert given == {"aggregation": "soft", "threshold": chosen}
 
 
-def test_best_f1_and_percentiles_guarantee_nothing(tmp_path: Path, command: Command) -> None:
+def test_best_f1_and_percentiles_guarantee_nothing(tmp_path: Path, command: Calibrate) -> None:
     case = _case(labelled=True)
     evaluations = [judged(score) for score in case.scores]
     path, out = command.log(*case.runs), tmp_path / "t.json"
@@ -435,7 +402,7 @@ def test_how_it_is_used(
     use: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    command: Command,
+    command: Calibrate,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     one = found("Any", 0.5, fingerprints=prints)
@@ -447,7 +414,7 @@ def test_how_it_is_used(
 
 
 def test_options_that_do_not_go_together_or_name_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Calibrate
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = command.log(*_case(10).runs)
@@ -473,7 +440,7 @@ def test_options_that_do_not_go_together_or_name_no_file(
         assert why in command.refuses(*options, code=64)
 
 
-def test_no_file_is_written_over(tmp_path: Path, command: Command) -> None:
+def test_no_file_is_written_over(tmp_path: Path, command: Calibrate) -> None:
     case = _case(10)
     path, labels = command.log(*case.runs), _csv(tmp_path / "l.csv", case)
     (tmp_path / "a.threshold.json").write_text("mine")

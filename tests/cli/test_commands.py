@@ -30,6 +30,7 @@ from demur import (
 )
 from demur.__main__ import main
 from demur.local import EVERY, JUDGE_FILES, Manifest, find_judge
+from support.commands import flat
 from support.fakes import scripted
 from support.openai_server import openai_server
 from support.spawned import Spawned
@@ -234,7 +235,7 @@ def test_a_calibrated_threshold_decides_or_is_refused(
         assert cli.run(arguments) == 64
         out, err = capsys.readouterr()
         assert out == ""
-        assert said in re.sub(r"[\s│]+", " ", err)
+        assert said in flat(err)
     assert len(model.requests) == asked
 
 

@@ -21,6 +21,7 @@ import pytest
 from demur import Evaluation, Sample, Usage, cli
 from demur.comparing import DETECTORS, Detector
 from demur.errors import DemurError
+from support.commands import flat, write_rows
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, openai_server
 from support.spawned import spawned_demur
@@ -46,14 +47,9 @@ def _rows(count: int = 20) -> list[dict[str, Any]]:
     ]
 
 
-def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return _write(tmp_path / "rows.jsonl", _rows())
+    return write_rows(tmp_path / "rows.jsonl", _rows())
 
 
 # -- with scripted detectors -----------------------------------------------------------------------
@@ -107,11 +103,6 @@ def _run(*arguments: object) -> int:
 
 def _print(*arguments: object) -> int:
     return cli.run(["compare", *map(str, arguments)])
-
-
-def _flat(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what stands on standard error, without the breaks that a terminal adds."""
-    return " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.usefixtures("told_at_once")
@@ -179,7 +170,7 @@ def test_labels_may_come_from_a_file_and_rows_without_one_are_told_and_not_asked
     tmp_path: Path, detectors: Any, capsys: Any
 ) -> None:
     rows = [{name: row[name] for name in ("id", "answer")} for row in _rows(6)]
-    file = _write(tmp_path / "rows.jsonl", rows)
+    file = write_rows(tmp_path / "rows.jsonl", rows)
     labels = tmp_path / "labels.csv"
     labels.write_text("id,hallucinated\n" + "".join(f"q{at},{at % 2}\n" for at in range(5)))
     assert _run(file, "--labels", labels, "--method", "knows", "--json") == 0
@@ -209,7 +200,7 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert {name: len(one.asked) for name, one in detectors.items()} == asked
     assert found.read_bytes() == before
     # A later run that names one detector keeps the findings of the others.
-    _write(file, _rows())
+    write_rows(file, _rows())
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     assert _run(file, "--method", "knows") == 0
     capsys.readouterr()
@@ -220,7 +211,7 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert _print(found, "--method", "knows", "--cost", "seconds") == 0
     assert "On the Pareto line of AUROC and seconds an answer: knows." in capsys.readouterr().out
     assert _print(found, "--method", "reads") == 64
-    assert "holds no findings of 'reads'" in _flat(capsys)
+    assert "holds no findings of 'reads'" in flat(capsys.readouterr().err)
 
 
 def test_what_says_how_to_ask_has_no_effect_then_and_another_model_is_refused(
@@ -236,9 +227,9 @@ def test_what_says_how_to_ask_has_no_effect_then_and_another_model_is_refused(
     ):
         assert _print(file.with_name("rows.compare.jsonl"), *options) == 64
         said = f"Invalid value for {options[0]}: it has no effect on what was found already"
-        assert said in _flat(capsys)
+        assert said in flat(capsys.readouterr().err)
     assert _print(file, "--model", "openai:y", "--method", "knows") == 64
-    assert 'model was "openai:x" and is "openai:y"' in _flat(capsys)
+    assert 'model was "openai:x" and is "openai:y"' in flat(capsys.readouterr().err)
     assert _run(file, "--model", "openai:y", "--method", "knows", "--restart") == 0
     assert file.with_name("rows.compare.jsonl.bak").exists()
 
@@ -264,9 +255,9 @@ def test_wrong_usage_is_told_before_anything_is_asked(
         (("--markdown", file), "would replace a file that is read"),
     ):
         assert _run(file, *options) == 64
-        assert why in _flat(capsys)
+        assert why in flat(capsys.readouterr().err)
     assert _run(file.parent) == 64
-    assert "is no ordinary file" in _flat(capsys)
+    assert "is no ordinary file" in flat(capsys.readouterr().err)
     assert not any(one.asked for one in detectors.values())
     assert [*file.parent.iterdir()] == [file]
     assert file.read_bytes() == before
@@ -334,17 +325,21 @@ def test_a_set_that_nobody_knows_or_has_is_told(
     tmp_path: Path, sets: None, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _run("villages") == 64
-    assert "there is no file 'villages', and no data set of this name" in _flat(capsys)
+    assert "there is no file 'villages', and no data set of this name" in flat(
+        capsys.readouterr().err
+    )
     assert _run("broken") == 64
-    assert "the data set 'broken' cannot be read: its checksum is wrong" in _flat(capsys)
+    assert "the data set 'broken' cannot be read: its checksum is wrong" in flat(
+        capsys.readouterr().err
+    )
     (tmp_path / "site" / "fake_sets.py").write_text("import nowhere_at_all\n")
     monkeypatch.delitem(sys.modules, "fake_sets")
     assert _run("cities/small") == 2
     said = "fake_sets:nothing, which offers data sets, is broken: No module named"
-    assert said in _flat(capsys)
+    assert said in flat(capsys.readouterr().err)
     monkeypatch.setattr("demur.cli.data_sets.entry_points", lambda group: ())
     assert _run("chale") == 64
-    err = _flat(capsys)
+    err = flat(capsys.readouterr().err)
     assert "there is no file 'chale'" in err
     assert "pip install demur-research" in err
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from demur import Evaluation, cli
+from demur import Evaluation
 from demur._text import one_line
 from demur.observe import Record, redactor
 from support import records
+from support.commands import Command, write_rows
 from support.records import HOSTILE, found, jsonl, nothing_to_check, refuted, sqlite, undetermined
 
 RISES = "failure rate rises by 2 points at 95 %"
@@ -30,29 +31,13 @@ TURNS = {
 }
 
 
-class Command:
-    """Run `demur diff` in a folder, and say what it printed."""
+class Diff(Command):
+    """Run `demur diff` on logs that it writes."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self._capsys, self._runs = folder, capsys, 0
+    _runs = 0
 
-    def run(self, *arguments: object) -> tuple[int, str, str]:
-        self._capsys.readouterr()
-        code = cli.run(["diff", *map(str, arguments)])
-        return (code, *self._capsys.readouterr())
-
-    def as_json(self, *arguments: object) -> dict[str, Any]:
-        code, out, err = self.run(*arguments, "--json")
-        assert code in (0, 1, 2), err
-        assert out.count("\n") == 1
-        told: dict[str, Any] = json.loads(out)
-        return told
-
-    def refuses(self, *arguments: object, code: int) -> str:
-        """Run it, and return the error, without the frame and the breaks that a terminal adds."""
-        ended, out, err = self.run(*arguments)
-        assert (ended, out) == (code, "")
-        return " ".join(err.translate({ord("│"): " "}).split())
+    def as_json(self, *arguments: object, codes: Iterable[int] = (0, 1, 2)) -> dict[str, Any]:
+        return super().as_json(*arguments, codes=codes)
 
     def log(self, name: str, answers: Iterable[tuple[str | None, Evaluation]]) -> Path:
         """Write a log of answers to questions, as runs that no other log has."""
@@ -79,8 +64,8 @@ def _run(question: str | None, evaluation: Evaluation, at: int = 0, **fields: An
 
 
 @pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(tmp_path, capsys)
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Diff:
+    return Diff("diff", tmp_path, capsys)
 
 
 def _results(path: Path, answers: Sequence[tuple[str, Evaluation]], **fields: str) -> Path:
@@ -91,14 +76,13 @@ def _results(path: Path, answers: Sequence[tuple[str, Evaluation]], **fields: st
          "evaluation": evaluation.model_dump(mode="json")}
         for key, evaluation in answers
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)))
-    return path
+    return write_rows(path, (head, *lines))
 
 
 # -- pairs -----------------------------------------------------------------------------------------
 
 
-def test_answers_of_logs_are_paired_by_question_and_the_rest_is_counted(command: Command) -> None:
+def test_answers_of_logs_are_paired_by_question_and_the_rest_is_counted(command: Diff) -> None:
     old = command.log(
         "old.jsonl", [("A?", found()), ("B?", found()), ("C?", found()), (None, found())]
     )
@@ -114,7 +98,7 @@ def test_answers_of_logs_are_paired_by_question_and_the_rest_is_counted(command:
 
 @pytest.mark.parametrize("write", [jsonl, sqlite])
 def test_runs_that_were_judged_again_are_paired_by_id(
-    write: Callable[..., Path], tmp_path: Path, command: Command
+    write: Callable[..., Path], tmp_path: Path, command: Diff
 ) -> None:
     runs = [_run("The same?", found(), at=at) for at in range(3)]
     again = [run.model_copy(update={"attempts": (records.attempt(refuted()),)}) for run in runs]
@@ -123,7 +107,7 @@ def test_runs_that_were_judged_again_are_paired_by_id(
     assert told["evaluators"][0]["findings"]["passed, then failed"] == 1
 
 
-def test_removed_questions_of_the_same_length_are_not_taken_for_the_same(command: Command) -> None:
+def test_removed_questions_of_the_same_length_are_not_taken_for_the_same(command: Diff) -> None:
     remove, hashed = redactor("remove"), redactor("hash")
     old = [_run(f"Question {at}?", found(), at=at) for at in range(9)]
     new = [_run(f"Question {at}?", refuted(), at=100 + at) for at in range(9)]
@@ -139,7 +123,7 @@ def test_removed_questions_of_the_same_length_are_not_taken_for_the_same(command
     assert command.as_json(*logs)["pairs"] == 8
 
 
-def test_a_question_that_occurs_several_times_is_one_group(command: Command) -> None:
+def test_a_question_that_occurs_several_times_is_one_group(command: Diff) -> None:
     old = command.log("old.jsonl", [("A?", found())] * 30 + [("B?", found())] * 2)
     new = command.log("new.jsonl", [("A?", refuted())] * 29 + [("B?", found())] * 3)
     told = command.as_json(old, new, "--fail-if", RISES)
@@ -149,7 +133,7 @@ def test_a_question_that_occurs_several_times_is_one_group(command: Command) -> 
     assert "2 questions with a failure rate are too few" in told["conditions"][0]["why"]
 
 
-def test_results_of_demur_score_are_paired_by_key(tmp_path: Path, command: Command) -> None:
+def test_results_of_demur_score_are_paired_by_key(tmp_path: Path, command: Diff) -> None:
     old = _results(tmp_path / "old", [("q1:a", found()), ("q1:b", refuted()), ("q2", found())])
     new = _results(tmp_path / "new", [("q2", refuted()), ("q1:b", found()), ("q3", found())])
     told = command.as_json(old, new)
@@ -161,7 +145,7 @@ def test_results_of_demur_score_are_paired_by_key(tmp_path: Path, command: Comma
     assert told["evaluators"][0]["figures"]["failure rate"]["groups"] == 1
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path: Path, command: Command) -> None:
+def test_what_cannot_be_compared_is_refused(tmp_path: Path, command: Diff) -> None:
     old = command.log("old.jsonl", [("A?", found()), ("", found())])
     other = command.log("other.jsonl", [("B?", refuted()), ("", found())])
     said = command.refuses(old, other, code=2)
@@ -176,7 +160,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path, command: Command) ->
 # -- what is shown ---------------------------------------------------------------------------------
 
 
-def test_undetermined_answers_are_neither_passed_nor_failed(command: Command) -> None:
+def test_undetermined_answers_are_neither_passed_nor_failed(command: Diff) -> None:
     told = command.as_json(
         *command.logs(
             passed_then_passed=3, passed_then_undetermined=2, undetermined_then_passed=1,
@@ -194,7 +178,7 @@ def test_undetermined_answers_are_neither_passed_nor_failed(command: Command) ->
     assert figures["mean score"]["difference"]["value"] == pytest.approx(-0.75 / 4)
 
 
-def test_evaluators_that_both_have_are_compared(command: Command) -> None:
+def test_evaluators_that_both_have_are_compared(command: Diff) -> None:
     def answers(*names: str) -> list[Record]:
         return [
             records.run(records.attempt(*map(found, names), question=f"{at}?"), at=at)
@@ -211,7 +195,7 @@ def test_evaluators_that_both_have_are_compared(command: Command) -> None:
     assert told["evaluators"][0]["findings"]["passed, then not judged"] == 1
 
 
-def test_figures_and_what_changed_are_shown(command: Command) -> None:
+def test_figures_and_what_changed_are_shown(command: Diff) -> None:
     old, new = command.logs(passed_then_passed=40, passed_then_failed=9, failed_then_passed=1)
     code, out, _ = command.run(old, new)
     assert code == 0
@@ -223,7 +207,7 @@ def test_figures_and_what_changed_are_shown(command: Command) -> None:
     )
 
 
-def test_unreadable_runs_are_told(command: Command) -> None:
+def test_unreadable_runs_are_told(command: Diff) -> None:
     old, new = command.logs(passed_then_passed=3)
     with new.open("a") as file:
         file.write('{"id": 3}\n')
@@ -250,7 +234,7 @@ def test_unreadable_runs_are_told(command: Command) -> None:
     ],
 )
 def test_the_exit_code_says_whether_a_condition_holds(
-    condition: str, code: int, command: Command
+    condition: str, code: int, command: Diff
 ) -> None:
     logs = command.logs(
         passed_then_passed=150, passed_then_failed=25, failed_then_passed=2,
@@ -262,7 +246,7 @@ def test_the_exit_code_says_whether_a_condition_holds(
     assert ("does not hold: the " in out) is (code == 0)
 
 
-def test_too_few_pairs_are_told_in_words(command: Command) -> None:
+def test_too_few_pairs_are_told_in_words(command: Diff) -> None:
     code, out, _ = command.run(*command.logs(passed_then_failed=4), "--fail-if", RISES)
     assert code == 2
     assert "cannot be told: 4 questions with a failure rate are too few with 95 % confidence" in out
@@ -275,7 +259,7 @@ def test_too_few_pairs_are_told_in_words(command: Command) -> None:
 
 
 def test_one_condition_that_holds_is_enough_and_several_are_asked_more_strictly(
-    command: Command,
+    command: Diff,
 ) -> None:
     logs = command.logs(passed_then_passed=150, passed_then_failed=25)
     falls = "mean score rises by 1 points at 95 %"
@@ -285,7 +269,7 @@ def test_one_condition_that_holds_is_enough_and_several_are_asked_more_strictly(
     assert command.run(*logs, "--fail-if", falls, "--fail-if", RISES)[0] == 1
 
 
-def test_a_confidence_next_to_certainty_is_read(command: Command) -> None:
+def test_a_confidence_next_to_certainty_is_read(command: Diff) -> None:
     logs = command.logs(passed_then_passed=1100)
     sure = ["--fail-if", f"{RISES[:-4]}99.99999999999999 %"]
     told = command.as_json(*logs, *sure, *sure, *sure)
@@ -302,12 +286,12 @@ def test_a_confidence_next_to_certainty_is_read(command: Command) -> None:
         "failure rate rises by ٢ points at 95 %", f"{RISES} or so",
     ],
 )  # fmt: skip
-def test_a_condition_that_cannot_be_read_is_refused(condition: str, command: Command) -> None:
+def test_a_condition_that_cannot_be_read_is_refused(condition: str, command: Diff) -> None:
     said = command.refuses("none", "none", "--fail-if", condition, code=64)
     assert "expected FIGURE rises|falls by N points at C %" in said
 
 
-def test_a_judge_that_changed_too_is_told_and_refused_for_conditions(command: Command) -> None:
+def test_a_judge_that_changed_too_is_told_and_refused_for_conditions(command: Diff) -> None:
     old = command.log("old", [(f"{at}?", found(fingerprints=PRINTS)) for at in range(9)])
     other = found(fingerprints={**PRINTS, "model": "gpt-mini"})
     silent = undetermined().model_copy(update={"fingerprints": {}})
@@ -333,7 +317,7 @@ def test_a_judge_that_changed_too_is_told_and_refused_for_conditions(command: Co
     ids=["equal", "equal, by 2 points", "10 points worse"],
 )
 def test_noise_does_not_flip_the_exit_code_and_a_real_rise_does(
-    worse: float, better: float, margin: int, least: int, most: int, command: Command
+    worse: float, better: float, margin: int, least: int, most: int, command: Diff
 ) -> None:
     draw = np.random.default_rng(0)
     condition = f"failure rate rises by {margin} points at 95 %"
@@ -352,7 +336,7 @@ def test_noise_does_not_flip_the_exit_code_and_a_real_rise_does(
 # -- what is written -------------------------------------------------------------------------------
 
 
-def test_markdown_goes_to_a_file_and_replaces_no_run(tmp_path: Path, command: Command) -> None:
+def test_markdown_goes_to_a_file_and_replaces_no_run(tmp_path: Path, command: Diff) -> None:
     old, new = command.logs(passed_then_passed=5, passed_then_failed=60)
     page = tmp_path / "comment.md"
     code, out, _ = command.run(old, new, "--markdown", page, "--json")
@@ -371,7 +355,7 @@ def test_markdown_goes_to_a_file_and_replaces_no_run(tmp_path: Path, command: Co
 NASTY = f"{HOSTILE} @octocat #12 https://a.example www.a.com [x](javascript:y) ``` </details> $x$"
 
 
-def test_no_text_of_an_answer_is_markup_in_the_comment(command: Command) -> None:
+def test_no_text_of_an_answer_is_markup_in_the_comment(command: Diff) -> None:
     def named(evaluation: Evaluation) -> Evaluation:
         claims = [one.model_copy(update={"text": NASTY}) for one in evaluation.claims]
         prints = {"model": f"{evaluation.score}{NASTY}"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from demur import cli
 from demur.cli import logged
 from demur.observe import Record
 from demur.observe.log import Filters, open_log, summarise
+from support.commands import flat
 from support.logs import RUNS, matches
 from support.records import (
     BEGIN,
@@ -202,7 +202,7 @@ def test_one_run_whole(tmp_path: Path, capsys: Any) -> None:
     assert _run("show", path, run.id[:15], "--json") == 0
     assert Record.model_validate_json(capsys.readouterr().out) == run
     assert _run("show", path, "zz") == 2
-    assert "no run whose id begins with 'zz'" in _plain(capsys.readouterr().err)
+    assert "no run whose id begins with 'zz'" in flat(capsys.readouterr().err)
 
 
 # -- exports ---------------------------------------------------------------------------------------
@@ -212,20 +212,16 @@ def test_exports(log: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "failed.csv"
     assert _run("export", log, out, "--model", "llama3") == 0
     rows = sum(len([*one.judged()]) for one in RUNS if one.model == "llama3")
-    assert f"{rows} rows written to" in " ".join(capsys.readouterr().out.split())
+    assert f"{rows} rows written to" in flat(capsys.readouterr().out)
     with out.open(encoding="utf-8", newline="") as lines:
         assert len([*csv.DictReader(lines)]) == rows
     assert _run("export", log, out) == 64
-    assert "exists: name a new file" in _plain(capsys.readouterr().err)
+    assert "exists: name a new file" in flat(capsys.readouterr().err)
     assert _run("export", log, tmp_path / "gone" / "a.csv") == 2
     assert "cannot write" in capsys.readouterr().err
 
 
 # -- what goes wrong -------------------------------------------------------------------------------
-
-
-def _plain(err: str) -> str:
-    return re.sub(r"[\s│]+", " ", err)
 
 
 def test_wrong_usage_ends_with_64(
@@ -250,7 +246,7 @@ def test_wrong_usage_ends_with_64(
         assert _run(*arguments) == 64
         out, err = capsys.readouterr()
         assert out == ""
-        assert said in _plain(err)
+        assert said in flat(err)
         assert "Traceback" not in err
     assert [*tmp_path.iterdir()] == [tmp_path / "LOG"]
 
@@ -270,7 +266,7 @@ def test_a_log_that_cannot_be_read_ends_with_2(tmp_path: Path, capsys: Any) -> N
         assert _run("list", tmp_path / name) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert said in _plain(err)
+        assert said in flat(err)
         assert "Traceback" not in err
 
 
@@ -281,7 +277,7 @@ def test_damaged_lines_are_told_and_all_else_is_shown(tmp_path: Path, capsys: An
     assert _run("list", path) == 0
     out, err = capsys.readouterr()
     assert _ids(out) == [one.id for one in RUNS[:3]]
-    plain = _plain(err)
+    plain = flat(err)
     assert "line 4 is left out" in plain
     assert "line 23 is left out" in plain
     assert "line 24 is left out" not in plain

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from demur import Threshold, cli
+from support.commands import csv_of, flat
 from support.logs import RUNS
 from support.records import found, jsonl, scored, sqlite
 
@@ -36,7 +37,7 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
     out = tmp_path / "a.html"
     out.write_text("before")
     assert _run(log, "-o", out) == 64
-    assert "exists: replace it with --force" in _flat(capsys.readouterr().err)
+    assert "exists: replace it with --force" in flat(capsys.readouterr().err)
     assert out.read_text() == "before"
     assert _run(log, "-o", out, "--force", "--title", "Answers of <May>") == 0
     assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
@@ -45,8 +46,7 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
 def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     runs = [scored(found(score=at / 10), at=at) for at in range(10)]
     log = jsonl(tmp_path / "a.jsonl", runs)
-    labels = tmp_path / "labels.csv"
-    labels.write_text(f"id,hallucinated\n{runs[9].id},yes\nnobody,no\n")
+    labels = csv_of(tmp_path / "labels.csv", {runs[9].id: True, "nobody": False})
     threshold = Threshold(
         on_abstain="pass",
         value=0.7,
@@ -60,8 +60,8 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     given = ["--labels", labels, "--last", 4, "--price-in", 1, "--price-out", 2.5]
     assert _run(log, *given, "--threshold", tmp_path / "t.json") == 0
     out, err = capsys.readouterr()
-    assert "the newest 4 of 10 runs (--last changes that) written to" in _flat(out)
-    assert "1 label belongs to runs that are not in the log" in _flat(err)
+    assert "the newest 4 of 10 runs (--last changes that) written to" in flat(out)
+    assert "1 label belongs to runs that are not in the log" in flat(err)
     page = (tmp_path / "a.html").read_text("utf-8")
     for said in (
         "1 of 4 answers has a label: 1 hallucinated, 0 not.",
@@ -73,8 +73,7 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_wrong_usage(log: Path, tmp_path: Path, capsys: Any) -> None:
-    labels = tmp_path / "labels.csv"
-    labels.write_text("id,hallucinated\n")
+    labels = csv_of(tmp_path / "labels.csv", {})
     for options, why in (
         (["--price-in", "1"], "given together"),
         (["--price-in", "inf", "--price-out", "1"], "expected a number, got inf"),
@@ -84,7 +83,7 @@ def test_wrong_usage(log: Path, tmp_path: Path, capsys: Any) -> None:
         (["--labels", labels, "-o", labels, "--force"], "it would replace"),
     ):
         assert _run(log, *options) == 64
-        assert why in _flat(capsys.readouterr().err)
+        assert why in flat(capsys.readouterr().err)
     assert not log.with_suffix(".html").exists()
     assert labels.read_text() == "id,hallucinated\n"
 
@@ -104,10 +103,5 @@ def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) 
         ([log, "--labels", tmp_path / "nothing"], "cannot read"),
     ):
         assert _run(*arguments) == 2, arguments
-        assert why in _flat(capsys.readouterr().err)
+        assert why in flat(capsys.readouterr().err)
     assert not list(tmp_path.glob("*.html"))
-
-
-def _flat(text: str) -> str:
-    """Return a text without the lines and frames that a terminal's width adds."""
-    return " ".join(text.replace("│", " ").split())

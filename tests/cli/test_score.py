@@ -21,6 +21,7 @@ import pytest
 from demur import Evaluation, Sample, Usage, cli
 from demur.cli import clusters
 from demur.cli.methods import METHODS, Maker, Method
+from support.commands import flat, write_rows
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.spawned import Spawned, spawned_demur
@@ -36,8 +37,7 @@ def _cities(path: Path, count: int) -> Path:
         {"id": f"row {at}", "answer": f"City{at} is in France.", "reference": f"City{at}, France."}
         for at in range(count)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 def _city(request: Mapping[str, Any]) -> str:
@@ -186,8 +186,7 @@ def file(tmp_path: Path) -> Path:
         {"question": "Q2", "answers": {"good": "aaaa", "bad": "aaaa"}},
         {"question": "Q3", "answers": {"good": "aaaaaa", "bad": "aaaaaaa"}},
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 def _run(*arguments: object) -> int:
@@ -273,7 +272,7 @@ def test_standard_input(
 def test_a_restart_and_a_cut_are_told(file: Path, capsys: Any) -> None:
     assert _run(file) == 0
     assert _run(file, "--threshold", 0.7) == 64
-    assert "threshold was not given and is 0.7" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "threshold was not given and is 0.7" in flat(capsys.readouterr().err)
     assert _run(file, "--threshold", 0.7, "--restart") == 0
     aside = file.with_name("rows.scores.jsonl.bak")
     assert f"the earlier results are in {aside}" in capsys.readouterr().err
@@ -303,7 +302,7 @@ def test_wrong_usage_ends_with_64(file: Path, capsys: Any, monkeypatch: pytest.M
         assert _run(*[file if one == "FILE" else one for one in arguments]) == 64
         out, err = capsys.readouterr()
         assert out == ""
-        assert said in re.sub(r"[\s│]+", " ", err)
+        assert said in flat(err)
         assert "Traceback" not in err
     assert [*file.parent.iterdir()] == [file]
 
@@ -327,5 +326,5 @@ def test_without_demur_ray_the_option_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(clusters, "entry_points", lambda **named: [])
     assert _run(file, "--ray", "auto") == 64
-    assert "pip install demur-ray" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert "pip install demur-ray" in flat(capsys.readouterr().err)
     assert not file.with_name("rows.scores.jsonl").exists()

@@ -15,6 +15,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from demur import cli
 from demur.cli import methods
+from support.commands import flat, write_rows
 from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytest.importorskip("chromadb")
@@ -53,8 +54,7 @@ def _rows(path: Path, count: int = QUESTIONS) -> Path:
         }
         for at in range(count)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_restart_with_other_configurations_asks_for_nothing(
     assert _score(file) == 0
     asked = len(server.requests)
     assert _score(file, configs=("fewl-kl",)) == 64
-    assert "config fewl-kl was not given" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "config fewl-kl was not given" in flat(capsys.readouterr().err)
     assert _score(file, "--restart", configs=("fewl-kl",)) == 0
     assert len(server.requests) == asked
     # Other references have a collection of their own, so their answers do not mix with the first
@@ -147,7 +147,7 @@ def test_a_restart_with_other_configurations_asks_for_nothing(
 
 def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
     assert _score(file, "--ray", "auto") == 64  # A cluster shares no folder.
-    assert "give its URL, --neighbors" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert "give its URL, --neighbors" in flat(capsys.readouterr().err)
     assert [*file.parent.iterdir()] == [file]
     for options, said in (
         (["--config", "fewl-tv"], "unknown config 'fewl-tv': did you mean fewl"),
@@ -159,7 +159,7 @@ def test_wrong_usage(file: Path, server: OpenAIServer, capsys: Any) -> None:
         (["--premise", "question"], "'answer' or 'reference'"),
     ):
         assert _score(file, *options, configs=()) == 64
-        assert said in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+        assert said in flat(capsys.readouterr().err)
     file.write_text('{"answer": "a"}\n')
     assert _score(file) == 64
     assert "line 1: it has no question" in capsys.readouterr().err
@@ -182,7 +182,7 @@ def test_references_that_answer_nothing_end_the_run(
     with openai_server([Answer("wrong key", status=401)]) as refusing:
         monkeypatch.setenv("OPENAI_BASE_URL", refusing.url)
         assert _score(file) == 2
-    said = re.sub(r"\s+", " ", capsys.readouterr().err)
+    said = flat(capsys.readouterr().err)
     assert f"none of the {QUESTIONS} questions could be asked: the reference model" in said
     assert "wrong key" in said
     assert _findings(file) == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from langchain_core.messages import convert_to_messages
 
 from demur import Threshold, cli
 from support import facts
+from support.commands import flat, write_rows
 from support.fakes import isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
 
@@ -45,12 +45,7 @@ def file(tmp_path: Path) -> Path:
         {"id": f"q{at}", "question": facts.question(at), "answer": facts.answer(at)}
         for at in range(ROWS)
     ]
-    return _write(tmp_path / "rows.jsonl", rows)
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return write_rows(tmp_path / "rows.jsonl", rows)
 
 
 def _score(file: Path, *options: object) -> int:
@@ -73,10 +68,6 @@ def _passed(file: Path, config: str) -> list[bool | None]:
 
 def _asked(server: OpenAIServer) -> Counter[tuple[str, str]]:
     return Counter((request["model"], _stage(request)) for request in server.requests)
-
-
-def _said(capsys: pytest.CaptureFixture[str]) -> str:
-    return re.sub(r"[\s│]+", " ", capsys.readouterr().err)
 
 
 def test_both_variants_cost_two_calls_an_answer(
@@ -147,7 +138,7 @@ def test_a_calibrated_threshold_is_taken_for_its_own_scores(
     ):
         out = file.with_name("c")
         assert _score(file, *options, "--threshold", at, "-o", out) == 64
-        assert said in _said(capsys)
+        assert said in flat(capsys.readouterr().err)
         assert not out.exists()
     assert len(server.requests) == asked
 
@@ -167,7 +158,7 @@ def test_an_entity_from_the_file_is_what_is_asked_about(
     rows = [
         {"id": f"q{at}", "answer": facts.answer(at), "title": f" item {at} "} for at in range(ROWS)
     ]
-    file = _write(tmp_path / "rows.jsonl", rows)
+    file = write_rows(tmp_path / "rows.jsonl", rows)
     assert _score(file, "--field", "metadata.entity=title") == 0
     for (_, key), found in _findings(file).items():
         entity = f"item {key[1:]}"
@@ -188,9 +179,9 @@ def test_an_entity_that_is_no_name_is_refused_before_anything_is_asked(
             {"answer": facts.answer(0), "metadata": {"entity": None}},
             {"answer": facts.answer(1), "metadata": {"entity": entity}},
         ]
-        file = _write(tmp_path / "rows.jsonl", rows)
+        file = write_rows(tmp_path / "rows.jsonl", rows)
         assert _score(file) == 64
-        said = _said(capsys)
+        said = flat(capsys.readouterr().err)
         assert "line 2: metadata 'entity': expected the name of what the answer is about" in said
         assert repr(entity) in said
     assert server.requests == []
@@ -210,7 +201,7 @@ def test_wrong_usage(file: Path, server: OpenAIServer, capsys: pytest.CaptureFix
         (["--reference-model", "openai:x"], "has no effect with --method reverse-validation"),
     ):
         assert _score(file, *options) == 64
-        told = _said(capsys)
+        told = flat(capsys.readouterr().err)
         assert said in told
         assert "Traceback" not in told
     assert server.requests == []

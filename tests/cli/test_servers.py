@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from demur import Threshold, cli
 from demur.observe import SQLSink
+from support.commands import flat
 from support.postgres_server import PASSWORD, QUOTED, USER, PostgresServer
 from support.records import found, scored, sqlite
 
@@ -79,6 +79,6 @@ def test_what_stands_against_it_is_one_line(
         ):
             code, out, err = _run(capsys, *command)
             assert (code, out) == (2, ""), command
-            assert said in re.sub(r"\s+", " ", err)
+            assert said in flat(err)
             for secret in ("hush", PASSWORD, QUOTED, "Traceback"):
                 assert secret not in err

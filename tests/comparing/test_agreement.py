@@ -71,21 +71,6 @@ def test_kappa_is_that_of_scikit_learn(drawn: Drawn) -> None:
     assert _kappa(one, other, weights) == pytest.approx(theirs, abs=1e-9)
 
 
-@given(ANSWERS)
-def test_kappa_is_symmetric_and_the_same_with_the_labels_swapped(drawn: Drawn) -> None:
-    one, other, weights = (np.array([each[at] for each in drawn]) for at in range(3))
-    found = _kappa(one, other, weights)
-    assert _kappa(other, one, weights) == pytest.approx(found, nan_ok=True)
-    swapped = _kappa(one == 0, other == 0, weights)
-    assert swapped == pytest.approx(found, nan_ok=True, abs=1e-12)
-
-
-@given(st.lists(st.booleans(), min_size=2, max_size=40).filter(lambda said: len(set(said)) == 2))
-def test_kappa_is_1_for_the_same_and_less_than_0_for_the_opposite(said: list[bool]) -> None:
-    assert _kappa(said, said) == 1
-    assert _kappa(said, [not one for one in said]) < 0
-
-
 @pytest.mark.parametrize("label", [True, False])
 def test_kappa_is_not_defined_where_both_always_say_the_same_and_0_where_only_one_does(
     label: bool,
@@ -93,15 +78,6 @@ def test_kappa_is_not_defined_where_both_always_say_the_same_and_0_where_only_on
     assert math.isnan(_kappa([label] * 4, [label] * 4))
     assert _kappa([label] * 4, [True, False, True, False]) == 0
     assert math.isnan(_kappa([], []))
-
-
-def test_kappa_of_raters_who_know_nothing_of_each_other_is_0_on_average() -> None:
-    draw = np.random.default_rng(4)
-    found = [
-        _kappa(draw.random(200) < 0.3, draw.random(200) < draw.uniform(0.2, 0.8))
-        for _ in range(400)
-    ]
-    assert abs(np.mean(found)) < 4 * np.std(found) / math.sqrt(len(found))
 
 
 # -- of a threshold --------------------------------------------------------------------------------

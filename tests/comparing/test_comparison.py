@@ -16,6 +16,7 @@ from demur.comparing import Comparison, csv_table, markdown, read_comparison
 from demur.comparing import cost_rows as costs
 from demur.comparing import quality_rows as quality
 from demur.scoring import ScoringError
+from support.commands import write_rows
 
 NOTHING = Evaluation(name="x", label="Abstain")
 FAILED = Evaluation(name="x", error="the model failed", usage=Usage(calls=1, input_tokens=60))
@@ -39,8 +40,7 @@ def _lines(found: dict[str, list[Evaluation]], labels: list[bool]) -> Iterator[d
 
 
 def _write(path: Path, found: dict[str, list[Evaluation]], labels: list[bool]) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in _lines(found, labels)))
-    return path
+    return write_rows(path, _lines(found, labels))
 
 
 LABELS = [True, False] * 8
@@ -142,8 +142,7 @@ def test_results_of_demur_score_are_compared_by_given_labels(path: Path) -> None
     path.write_text('{"answer": "a"}\n')
     with pytest.raises(ScoringError, match="holds no results"):
         read_comparison(path)
-    lines = [line for line in _lines({"good": GOOD}, LABELS) if "note" not in line]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_rows(path, (line for line in _lines({"good": GOOD}, LABELS) if "note" not in line))
     with pytest.raises(ScoringError, match="no answer has a label: give a file of labels"):
         read_comparison(path)
     given = {f"q{at}": label for at, label in enumerate(LABELS) if at != 5}

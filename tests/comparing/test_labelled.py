@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from demur import Sample
 from demur.comparing import DETECTORS, EXTRA, Detector, Labelled, read_labelled
 from demur.scoring import Data, ScoringError, read_fields
+from support.commands import write_rows
 from support.evaluators import Scripted
 
 
@@ -33,8 +33,7 @@ READER = _detector("reader", 2, _needs_contexts)
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[..., Labelled]:
     def do(*rows: Any, fields: tuple[str, ...] = (), given: Any = None, **options: Any) -> Labelled:
-        path = tmp_path / "rows.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        path = write_rows(tmp_path / "rows.jsonl", rows)
         data = Data(path, path.name, read_fields(fields, EXTRA), extra=EXTRA)
         return read_labelled(data, given or {}, [CHEAP, EXPENSIVE, READER], **options)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from demur import Evaluation, Usage
-from demur.scoring import Data, Ledger, Summary, summarise
+from demur.scoring import Data, Summary, summarise
+from demur.scoring.ledger import Ledger
 
 Findings = dict[str, float | Evaluation]
 

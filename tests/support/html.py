@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
 from html.parser import HTMLParser
 
 ATTACKS = (
@@ -67,3 +69,14 @@ class Page(HTMLParser):
     @property
     def ids(self) -> list[str]:
         return [one["id"] for one in self.elements if "id" in one]
+
+
+def page_of_own(html: str, elements: Set[str], attributes: Set[str]) -> Page:
+    """Parse HTML that has these elements and attributes only, and no text that could do harm."""
+    html.encode()  # The HTML has no surrogates.
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", html)
+    page = Page(html)
+    assert {one["tag"] for one in page.elements} <= elements
+    assert {key for one in page.elements for key in one} - {"tag", "text", "unmarked"} <= attributes
+    assert len(page.ids) == len(set(page.ids))
+    return page

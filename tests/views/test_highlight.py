@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.views import Segment, segments
+from demur.views.highlight import Segment, segments
 
 # These characters never combine with the one before or after them.
 SINGLE = st.characters(exclude_categories=("M", "Sk"), exclude_characters="\r\u200d")

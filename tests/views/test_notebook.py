@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from demur import ClaimLabel
-from demur.views import Element, stylesheet
+from demur.views import stylesheet
+from demur.views.elements import Element
 from support.records import scored
 
 GOOD = ClaimLabel.ENTAILMENT

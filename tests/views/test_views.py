@@ -11,7 +11,9 @@ from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
 from demur._secrets import SECRET
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.redaction import redactor
-from demur.views import attempt_html, evaluation_html, record_html, trace_html
+from demur.views.answers import attempt_html
+from demur.views.evaluations import evaluation_html
+from demur.views.traces import record_html, trace_html
 from support.html import Page
 from support.records import (
     ANSWER,

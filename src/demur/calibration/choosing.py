@@ -8,11 +8,11 @@ from numbers import Real
 
 import numpy as np
 
-from demur.calibration.operating import PassCounts, count
+from demur.calibration.operating import count, threshold_at
 from demur.calibration.repeats import Answers, once
-from demur.calibration.samples import CalibrationError, Labels, Samples, Scores, read
+from demur.calibration.samples import CalibrationError, Labels, Scores, read
 from demur.evaluators import Evaluator
-from demur.schema import OnAbstain, Threshold, ThresholdMethod
+from demur.schema import OnAbstain, Threshold
 
 
 def best_f1(
@@ -65,7 +65,7 @@ def best_f1(
             + (f", or state nothing to check ({silent:,}) and pass" if silent else "")
             + ". This evaluator cannot tell them from the others"
         )
-    return _threshold(answers, counts, at, on_abstain, "best-f1")
+    return threshold_at(answers, counts, at, on_abstain, "best-f1")
 
 
 def percentile(
@@ -113,27 +113,4 @@ def percentile(
             'that lets them pass (on_abstain="pass")'
         )
     at = int(np.flatnonzero(failed <= most)[-1])
-    return _threshold(answers, counts, at, on_abstain, "percentile", float(percent))
-
-
-def _threshold(
-    samples: Samples,
-    counts: PassCounts,
-    at: int,
-    on_abstain: OnAbstain,
-    method: ThresholdMethod,
-    percent: float | None = None,
-) -> Threshold:
-    passing = counts.passed_hallucinated
-    return Threshold(
-        on_abstain=on_abstain,
-        value=float(counts.thresholds[at]),
-        method=method,
-        percentile=percent,
-        evaluator=samples.evaluator,
-        fingerprints=dict(samples.fingerprints),
-        samples=samples.size,
-        passed=int(counts.passed[at]),
-        hallucinated=None if passing is None else samples.wrong.size,
-        passed_hallucinated=None if passing is None else int(passing[at]),
-    )
+    return threshold_at(answers, counts, at, on_abstain, "percentile", percentile=float(percent))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,9 @@ import numpy as np
 from demur.calibration.operating import count
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
 from demur.schema import OnAbstain, Share
+
+_BINS = 10
+"""The most bins of a reliability curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +37,6 @@ class Roc:
     another answer. Equal scores count half, so 0.5 means that the scores tell nothing. An answer
     that states nothing to check counts as the highest score if it passes, and as the lowest if it
     fails."""
-    hallucinated: int
-    """The number of hallucinated answers, at least one."""
-    others: int
-    """The number of other answers, at least one."""
 
 
 def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass") -> Roc:
@@ -75,8 +73,6 @@ def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass")
         true_positive_rate=caught / wrong,
         false_positive_rate=kept_back / right,
         auc=area / (2 * wrong * right),
-        hallucinated=wrong,
-        others=right,
     )
 
 
@@ -106,21 +102,20 @@ class Reliability:
     it. "quantile": bins of about as many answers each, with equal scores in one bin."""
 
 
-def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliability:
+def reliability(scores: Scores, hallucinated: Labels) -> Reliability:
     """Return the reliability curve of the answers that have a score.
 
     Args:
         scores: One score for each answer, higher is better: finite numbers, or evaluations. Answers
             that state nothing to check are in no bin.
         hallucinated: One label for each answer: whether it is hallucinated.
-        bins: The largest number of bins, at least 1.
+
+    Returns:
+        A curve of at most ten bins.
 
     Raises:
-        CalibrationError: The scores or labels cannot be used, no answer has a score, or `bins` is
-            below 1.
+        CalibrationError: The scores or labels cannot be used, or no answer has a score.
     """
-    if operator.index(bins) < 1:
-        raise CalibrationError(f"bins: expected a whole number of at least 1, got {bins!r}")
     samples = read(scores, hallucinated)
     assert samples.hallucinated is not None
     count(samples)  # raises if no answer has a score
@@ -128,10 +123,10 @@ def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliabi
     samples = Samples(samples.scores[scored], samples.hallucinated[scored])
     values = np.sort(samples.scores)
     if values[0] >= 0 and values[-1] <= 1:
-        edges = np.arange(bins + 1) / bins
+        edges = np.arange(_BINS + 1) / _BINS
         return Reliability(_bins(samples, edges[1:-1], edges), "equal-width")
     # The scores at which bins begin; equal scores go into one bin.
-    begins = np.unique(values[[at * len(values) // bins for at in range(1, bins)]])
+    begins = np.unique(values[[at * len(values) // _BINS for at in range(1, _BINS)]])
     return Reliability(_bins(samples, begins, None), "quantile")
 
 

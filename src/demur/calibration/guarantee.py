@@ -58,7 +58,7 @@ from decimal import ROUND_CEILING, Context
 import numpy as np
 
 from demur.calibration.binomial import least_samples, most_passing, upper_bound
-from demur.calibration.operating import count, passing
+from demur.calibration.operating import count, passing, threshold_at
 from demur.calibration.repeats import Answers, once
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read, share
 from demur.evaluators import Evaluator
@@ -116,20 +116,8 @@ def calibrate(
     # Test both with repeats counted once and with all repeats; the module's docstring says why.
     drawn = answers if answers.drawn is None else answers.drawn
     at = max(_lowest(sample, counts.thresholds, target, confidence) for sample in (answers, drawn))
-    assert counts.passed_hallucinated is not None
-    return Threshold(
-        value=float(counts.thresholds[at]),
-        method="learn-then-test",
-        target=target,
-        confidence=confidence,
-        evaluator=answers.evaluator,
-        fingerprints=dict(answers.fingerprints),
-        on_abstain=on_abstain,
-        samples=answers.size,
-        passed=int(counts.passed[at]),
-        hallucinated=answers.wrong.size,
-        passed_hallucinated=int(counts.passed_hallucinated[at]),
-    )
+    how = {"target": target, "confidence": confidence}
+    return threshold_at(answers, counts, at, on_abstain, "learn-then-test", **how)
 
 
 def _lowest(samples: Samples, thresholds: Floats, target: float, confidence: float) -> int:

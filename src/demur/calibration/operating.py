@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
-from demur.schema import OnAbstain
+from demur.schema import OnAbstain, Threshold, ThresholdMethod
 
 
 class Operating(NamedTuple):
@@ -122,6 +122,30 @@ def count(samples: Samples, above: bool = False) -> PassCounts:
         thresholds = np.append(thresholds, np.nextafter(thresholds[-1], np.inf))
     wrong = None if samples.hallucinated is None else passing(samples.wrong, thresholds)
     return PassCounts(thresholds, passing(samples.scores, thresholds), wrong)
+
+
+def threshold_at(
+    samples: Samples,
+    counts: PassCounts,
+    at: int,
+    on_abstain: OnAbstain,
+    method: ThresholdMethod,
+    **how: Any,
+) -> Threshold:
+    """Return the counted threshold with this index; `how` has what only its method tells."""
+    passing = counts.passed_hallucinated
+    return Threshold(
+        value=float(counts.thresholds[at]),
+        method=method,
+        **how,
+        evaluator=samples.evaluator,
+        fingerprints=dict(samples.fingerprints),
+        on_abstain=on_abstain,
+        samples=samples.size,
+        passed=int(counts.passed[at]),
+        hallucinated=None if passing is None else samples.wrong.size,
+        passed_hallucinated=None if passing is None else int(passing[at]),
+    )
 
 
 def passing(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:

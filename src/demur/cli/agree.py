@@ -12,10 +12,11 @@ import typer
 from demur._text import one_line
 from demur.calibration import differences
 from demur.cli import console, judged
+from demur.cli.options import json_option
 from demur.comparing import Agreed, agreements, decimal, interval, slices
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
-from demur.views import terminal
+from demur.views import counted, terminal
 
 _DECIDED = ("failed", "passed")
 _SAYS = {True: LABEL, False: "supported"}
@@ -33,7 +34,7 @@ def agree(
         ),
     ] = None,
     evaluator: Annotated[str | None, typer.Option(help="The judge, if there are several.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    as_json: Annotated[bool, json_option("one line of JSON")] = False,
 ) -> int:
     """Show how far a judge agrees with people, and on which answers they differ.
 
@@ -114,8 +115,8 @@ def _show(told: Mapping[str, Any]) -> None:
     console.table(out, ["answers", "who"], ["number", "same", "kappa", "95 %", "note"], cells)
     for who, counts in told["findings"].items():
         decided = ", ".join(f"{counts.pop(name, 0):,} {name}" for name in _DECIDED)
-        rest = judged.counted(counts).replace("_", " ")
-        terminal.say(out, one_line(who), f"{decided}; in no kappa: {rest or 'none'}")
+        rest = counted(counts) or "none"
+        terminal.say(out, one_line(who), f"{decided}; in no kappa: {rest}")
     terminal.say(out, "labels of no answer", f"{len(told['unknown_labels']):,}")
     for row in told["differing"][:_MOST]:
         says = ", ".join(f"{who}: {word}" for who, word in row["says"].items())

@@ -15,11 +15,12 @@ from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, print_json
-from demur.cli.logged import beside
+from demur.cli.kept import Kept, keep
+from demur.cli.options import beside, json_option, out_option
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Share, Threshold
-from demur.views import terminal
+from demur.views import counted, plural, terminal
 
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5
@@ -81,19 +82,9 @@ def calibrate(
             help="The guard's on_abstain: what it does with answers that state nothing to check."
         ),
     ] = "pass",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            dir_okay=False,
-            help="The file for the threshold. [default: LOG.threshold.json]",
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("the threshold", "LOG.threshold.json")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the threshold as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, json_option("the threshold as one line of JSON")] = False,
 ) -> int:
     """Choose the score from which an answer passes, and say what the choice guarantees.
 
@@ -115,7 +106,7 @@ def calibrate(
     with errors().status("reading the scores"):
         held = judged.read(log, None if labels is None else read_labels(labels))
     name = judged.chosen(held, evaluator)
-    kept = judged.kept(held, name, labelled=percent is None)
+    kept = keep(held, name, labelled=percent is None)
     if target is not None and kept.in_parts:
         raise DemurError(
             f"{held.name}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while "
@@ -150,7 +141,7 @@ def calibrate(
 
 def _chosen(
     held: judged.Held,
-    kept: judged.Kept,
+    kept: Kept,
     on_abstain: OnAbstain,
     target: float | None,
     confidence: float | None,
@@ -216,7 +207,7 @@ def _one_way(
 
 
 def _report(
-    threshold: Threshold, name: str, held: judged.Held, kept: judged.Kept, goal: Path
+    threshold: Threshold, name: str, held: judged.Held, kept: Kept, goal: Path
 ) -> Iterator[tuple[str, str]]:
     passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
     yield "threshold", f"{threshold.value!r}, of the scores of {name}"
@@ -261,7 +252,7 @@ def _report(
             f"are claims of {_answers(kept.bounded)}: the lowest score that each can have counts",
         )
     if sum(kept.left_out.values()):
-        yield "left out", judged.counted(kept.left_out)
+        yield "left out", counted(kept.left_out)
     if held.unknown:
         some = ", ".join(map(repr, sorted(held.unknown)[:_MOST_TOLD]))
         more = ", ..." if len(held.unknown) > _MOST_TOLD else ""
@@ -273,7 +264,7 @@ def _report(
     yield "use", _usage(threshold, goal)
 
 
-def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
+def _nothing(threshold: Threshold, held: judged.Held, kept: Kept) -> str:
     """Return how answers that state nothing to check were counted."""
     count = _answers(len(kept.silent))
     if threshold.hallucinated is not None:
@@ -336,4 +327,4 @@ def _percent(share: float | None) -> str:
 
 
 def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count:,} answers"
+    return plural(count, "answer")

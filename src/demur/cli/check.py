@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,30 +19,13 @@ from demur.cli.console import (
     escaped,
     output,
     pipe_may_close,
-    read_threshold,
-    reason,
 )
-from demur.cli.runs import usable
+from demur.cli.options import json_option, read_threshold, usable
 from demur.local import resolve_judge
 from demur.schema import Evaluation
 from demur.views import terminal
 
 _TEXT = "A text, @FILE for a file, - for standard input, or @@TEXT for a text that begins with @."
-
-
-class Claims(str, Enum):
-    """Name the parts that an answer is cut into."""
-
-    triplets = "triplets"
-    sentences = "sentences"
-
-
-class Aggregation(str, Enum):
-    """Name the way in which the labels of the claims become one verdict."""
-
-    strict = "strict"
-    soft = "soft"
-    major = "major"
 
 
 def check(
@@ -69,10 +51,12 @@ def check(
         ),
     ] = None,
     claims: Annotated[
-        Claims | None, typer.Option(help="The parts of the answer that are checked one by one.")
+        Literal["triplets", "sentences"] | None,
+        typer.Option(help="The parts of the answer that are checked one by one."),
     ] = None,
     aggregation: Annotated[
-        Aggregation | None, typer.Option(help="How the claims' labels become the verdict.")
+        Literal["strict", "soft", "major"] | None,
+        typer.Option(help="How the claims' labels become the verdict."),
     ] = None,
     threshold: Annotated[
         str | None,
@@ -82,9 +66,7 @@ def check(
             "--aggregation soft; or a file that demur calibrate wrote.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the evaluation as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, json_option("the evaluation as one line of JSON")] = False,
 ) -> int:
     """Check the claims of an answer against reference texts.
 
@@ -97,8 +79,8 @@ def check(
     contexts = texts[1 : len(reference) + 1]
     options = {
         "checker": checker,
-        "claims": claims and claims.value,
-        "aggregation": aggregation and aggregation.value,
+        "claims": claims,
+        "aggregation": aggregation,
         "threshold": read_threshold(threshold, share=True),
     }
     # Some libraries print to standard output, which must hold nothing but the JSON.
@@ -124,10 +106,8 @@ def _evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Ev
     """Build the evaluator that the options describe, and judge one sample."""
     with usable("--model"):
         judge = resolve_judge(model)
-    try:
+    with usable():
         evaluator = RefChecker(judge, **options)
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(reason(error)) from error
     return evaluator.invoke(sample)
 
 

@@ -29,19 +29,19 @@ from demur.cli.console import (
     write_page,
 )
 from demur.cli.data_sets import rows_of
-from demur.cli.runs import (
-    ROWS_AT_ONCE,
+from demur.cli.options import (
     MaxConcurrency,
     PriceIn,
     PriceOut,
     Restart,
     Retry,
-    carry_out,
-    policy_of,
+    json_option,
+    out_option,
     read_prices,
     unknown,
     usable,
 )
+from demur.cli.runs import ROWS_AT_ONCE, carry_out, policy_of
 from demur.comparing import (
     DETECTORS,
     EXTRA,
@@ -128,15 +128,7 @@ def compare(
             help="Run detectors that make more than three calls an answer on this many rows only.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            dir_okay=False,
-            help="The file for the findings. [default: FILE.compare.jsonl]",
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("the findings", "FILE.compare.jsonl")] = None,
     restart: Restart = False,
     retry: Retry = False,
     max_concurrency: MaxConcurrency = None,
@@ -165,9 +157,7 @@ def compare(
         Path | None,
         typer.Option("--html", dir_okay=False, help="Write a page with the chart to this file."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the comparison as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, json_option("the comparison as one line of JSON")] = False,
 ) -> int:
     """Compare how well detectors find hallucinated answers, and at what cost.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import sys
@@ -23,7 +22,6 @@ from demur._system import write_whole
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.observe.log import Damaged
-from demur.schema import Threshold
 from demur.views import terminal
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
@@ -96,39 +94,6 @@ def reason(error: Exception) -> str:
     if not callable(details):
         return str(error)
     return "; ".join(str(detail["msg"]).removeprefix("Value error, ") for detail in details())
-
-
-def read_threshold(text: str | None, share: bool = False) -> float | Threshold | None:
-    """Return the value of `--threshold`: a number, or the threshold in a file of `demur calibrate`.
-
-    Args:
-        text: The option's text; None if it was not given.
-        share: Whether a number must be in [0, 1].
-
-    Raises:
-        typer.BadParameter: The text is neither a valid number nor such a file.
-    """
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        return _threshold_file(text)
-    if not math.isfinite(number) or (share and not 0 <= number <= 1):
-        expected = "a number in [0, 1]" if share else "a finite number"
-        raise typer.BadParameter(
-            f"expected {expected}, or a file that demur calibrate wrote, got {text}",
-            param_hint="--threshold",
-        )
-    return number
-
-
-def _threshold_file(name: str) -> Threshold:
-    try:
-        return Threshold.load(name)
-    except DemurError as error:
-        message = f"{error}. Expected a number, or a file that demur calibrate wrote"
-        raise typer.BadParameter(terminal.one_line(message), param_hint="--threshold") from error
 
 
 def escaped(text: str) -> str:

@@ -10,6 +10,7 @@ import typer
 from rich.markdown import Markdown
 
 from demur.cli import console, judged
+from demur.cli.options import json_option
 from demur.comparing import Condition, Pair, changed, changes_markdown, pair_up
 from demur.errors import DemurError
 
@@ -33,7 +34,7 @@ def diff(
     markdown: Annotated[
         Path | None, typer.Option(help="Write Markdown for a comment here; - prints it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    as_json: Annotated[bool, json_option("one line of JSON")] = False,
 ) -> int:
     """Show what got worse and what got better between two runs over the same questions.
 

@@ -12,6 +12,7 @@ from typing import Annotated, get_args
 import typer
 
 from demur.cli import console, logged
+from demur.cli.options import json_option
 from demur.observe import Record
 from demur.observe.log import (
     EVERY,
@@ -59,7 +60,7 @@ _Text = Annotated[
     str | None,
     typer.Option(help="Runs with this text in the question or the answer, in upper or lower case."),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON, one run on each line.")]
+_Json = Annotated[bool, json_option("JSON, one run on each line")]
 
 
 @log.callback(invoke_without_command=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,8 +11,16 @@ from rich.text import Text
 
 from demur.cli.console import line, table
 from demur.observe import Record
-from demur.observe.log import By, Group, JudgedAnswer, Totals, database_of, judged
-from demur.views import outcome_look, terminal, verdict_look
+from demur.observe.log import By, Group, JudgedAnswer, Totals, judged
+from demur.views import (
+    USAGE_HEADS,
+    counted,
+    outcome_look,
+    plural,
+    terminal,
+    usage_cells,
+    verdict_look,
+)
 
 _ID = 13
 """The number of characters of an id that are shown. They include its milliseconds, if the id
@@ -27,17 +33,6 @@ _WIDER = 20
 """The width that a summary needs for each further name."""
 
 
-def beside(where: str, suffix: str) -> Path:
-    """Return the file for what is made of a log.
-
-    It is beside the log's file. For a database, it is in the current folder and has the database's
-    name.
-    """
-    if (database := database_of(where)) is not None:
-        return Path(re.sub(r"[^\w.-]", "_", database) + suffix)
-    return Path(where).with_suffix(suffix)
-
-
 # --- A list ---------------------------------------------------------------------------------------
 
 
@@ -46,11 +41,9 @@ def show_list(console: Console, runs: Sequence[Record]) -> None:
     if not runs:
         return
     if not console.is_terminal:
-        line(console, ["id", "time", "verdict", "outcome", "attempts", *_HEADS])
+        line(console, _fields(runs[0]))
         for run in runs:
-            time = run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            cells = [run.id, time, run.verdict, run.outcome or "-", str(len(run.attempts))]
-            line(console, [*cells, *_line(run)])
+            line(console, _fields(run).values())
         return
     wide = console.width >= _WIDE
     grid = Table.grid(padding=(0, 1), expand=True)
@@ -58,30 +51,34 @@ def show_list(console: Console, runs: Sequence[Record]) -> None:
     grid.add_column(width=19 if wide else 14, no_wrap=True)
     grid.add_column(width=12, no_wrap=True)
     grid.add_column(min_width=15, max_width=24 if wide else 18, no_wrap=True)
+    names = ["scores", "model", "question", "answer"] if wide else ["scores", "answer"]
     if wide:
         grid.add_column(max_width=16, no_wrap=True)
         grid.add_column(ratio=2, no_wrap=True)
     grid.add_column(ratio=3, no_wrap=True)
-    names = ["id", "time (UTC)", "verdict", "scores", *(["model", "question"] if wide else [])]
-    grid.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
+    grid.add_row(*(Text(name, style="dim") for name in ["id", "time (UTC)", "verdict", *names]))
     for run in runs:
         time = run.time.strftime("%Y-%m-%d %H:%M:%S" if wide else "%m-%d %H:%M:%S")
         shown = verdict_look(run.verdict) if run.outcome is None else outcome_look(run.outcome)
         ended = Text(shown.word, terminal.colour(shown))
-        scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _line(run))
-        middle = (model, question) if wide else ()
+        fields = _fields(run)
         id = Text(terminal.one_line(run.id)[:_ID])
-        grid.add_row(id, time, ended, scores, *middle, answer)
+        grid.add_row(id, time, ended, *(Text(fields[name][:_LONGEST]) for name in names))
     console.print(grid)
 
 
-_HEADS = ("scores", "name", "model", "question", "answer")
-
-
-def _line(run: Record) -> Iterator[str]:
-    yield "; ".join(map(_score, judged(run.attempts[-1]))) or "-"
-    for text in (run.name, run.model, run.question, run.answer):
-        yield "-" if text is None else terminal.one_line(text)
+def _fields(run: Record) -> dict[str, str]:
+    """Return the columns of a list by their heads, as a pipe has them."""
+    texts = {"name": run.name, "model": run.model, "question": run.question, "answer": run.answer}
+    return {
+        "id": run.id,
+        "time": run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "verdict": run.verdict,
+        "outcome": run.outcome or "-",
+        "attempts": str(len(run.attempts)),
+        "scores": "; ".join(map(_score, judged(run.attempts[-1]))) or "-",
+        **{name: "-" if text is None else terminal.one_line(text) for name, text in texts.items()},
+    }
 
 
 def _score(answer: JudgedAnswer) -> str:
@@ -94,24 +91,24 @@ def _score(answer: JudgedAnswer) -> str:
 
 def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     """Print a summary."""
-    runs = "1 run" if totals.runs == 1 else f"{totals.runs:,} runs"
+    runs = plural(totals.runs, "run")
     if totals.first is not None and totals.last is not None:
         first, last = (f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (totals.first, totals.last))
         runs += f" from {first} to {last} UTC"
     terminal.say(console, runs)
     if totals.verdicts:
-        terminal.say(console, "first answers", _counted(totals.verdicts))
+        terminal.say(console, "first answers", counted(totals.verdicts))
     if totals.outcomes:
-        terminal.say(console, "guards", _counted(totals.outcomes))
+        terminal.say(console, "guards", counted(totals.outcomes))
     if totals.groups:
         keys = [key for key in ("day", "evaluator", "model") if key == "evaluator" or key in by]
         tables: list[tuple[Sequence[str], Callable[[Group], list[str]]]]
-        tables = [(_FINDING_HEADS, _finding_cells), (_COST_HEADS, _cost_cells)]
+        tables = [(_FINDING_HEADS, _finding_cells), (USAGE_HEADS, _usage_cells)]
         if not console.is_terminal or console.width >= _WIDE + _WIDER * (len(keys) - 1):
             tables = [
                 (
-                    (*_FINDING_HEADS, *_COST_HEADS),
-                    lambda group: [*_finding_cells(group), *_cost_cells(group)],
+                    (*_FINDING_HEADS, *USAGE_HEADS),
+                    lambda group: [*_finding_cells(group), *_usage_cells(group)],
                 )
             ]
         for heads, cells in tables:
@@ -126,7 +123,6 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
 
 
 _FINDING_HEADS = ("judged", "failed", "rate", "95 %", "undet.", "nothing", "mean")
-_COST_HEADS = ("calls", "tokens in", "tokens out", "seconds")
 
 
 def _finding_cells(group: Group) -> list[str]:
@@ -141,14 +137,8 @@ def _finding_cells(group: Group) -> list[str]:
     ]
 
 
-def _cost_cells(group: Group) -> list[str]:
-    usage = group.usage
-    tokens = (f"{usage.input_tokens:,}", f"{usage.output_tokens:,}")
-    return [f"{usage.calls:,}", *tokens, f"{usage.seconds:,.1f}"]
-
-
-def _counted(counts: Any) -> str:
-    return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
+def _usage_cells(group: Group) -> list[str]:
+    return usage_cells(group.usage)
 
 
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from demur import RefChecker, ReverseValidation, resolve_model
-from demur.cli.runs import policy_of, unknown
+from demur.cli.options import unknown
+from demur.cli.runs import ROWS_AT_ONCE, policy_of
+from demur.comparing import has_sources, is_entity
 from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
@@ -28,8 +30,6 @@ Options = Mapping[str, Any]
 """The options that were given on the command line, by the names of the function's arguments."""
 Check = Callable[[Sample], str | None]
 """A function that returns what a sample lacks to be scored, or None."""
-
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ def _refchecker(options: Options, results: Path) -> Method:
 
 
 def _has_references(sample: Sample) -> str | None:
-    texts = [sample.reference, *(context.page_content for context in sample.contexts)]
-    if any(text and text.strip() for text in texts):
+    if has_sources(sample):
         return None
     return (
         "it has nothing to check the answer against: expected contexts (a list of texts) or a "
@@ -104,7 +103,7 @@ def _fewl(options: Options, results: Path) -> Method:
     generator = options.get("generator")
     counts = {
         name: options.get(name, FEWL.model_fields[name].default)
-        for name in ("n_answers", "n_wrong", "k_neighbors")
+        for name in ("n_answers", "n_wrong")
     }
     premise = options.get("premise", FEWL.model_fields["premise"].default)
     references = {"reference_models": names, "generator": generator, **counts}
@@ -126,6 +125,7 @@ def _fewl(options: Options, results: Path) -> Method:
     places = ("threshold", "neighbors", "neighbors_collection")
     settings = {
         **references,
+        "k_neighbors": FEWL.model_fields["k_neighbors"].default,
         "similarity": similarity.fingerprint,
         "premise": premise,
         **{name: _plain(options.get(name)) for name in places},
@@ -135,7 +135,7 @@ def _fewl(options: Options, results: Path) -> Method:
     asker = max(evaluators.values(), key=lambda evaluator: evaluator.needs_pairs)
 
     def prepare(questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
-        at_once = options.get("max_concurrency", _AT_ONCE)
+        at_once = options.get("max_concurrency", ROWS_AT_ONCE)
         return asker.fit(questions, pairs=True, at_once=at_once, progress=progress)
 
     return Method(evaluators, settings, prepare, store.close)
@@ -157,8 +157,8 @@ def _store(options: Options, results: Path, references: Mapping[str, Any]) -> Ne
     """
     named = {"collection": options.get("neighbors_collection")}
     if "neighbors" not in options:
-        who = {name: value for name, value in references.items() if name != "k_neighbors"}
-        digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:12]
+        who = json.dumps(references, sort_keys=True)
+        digest = hashlib.sha256(who.encode()).hexdigest()[:12]
         named["collection"] = named["collection"] or f"fewl-{digest}"
     place = options.get("neighbors", results.with_suffix(".neighbors"))
     if "ray" in options and "://" not in str(place):
@@ -218,7 +218,7 @@ def _reverse_validation(options: Options, results: Path) -> Method:
 
 def _entity_is_a_name(sample: Sample) -> str | None:
     entity = sample.metadata.get("entity")
-    if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
+    if is_entity(entity):
         return None
     return f"metadata 'entity': expected the name of what the answer is about, got {entity!r:.100}"
 
@@ -230,13 +230,11 @@ def _plain(value: Any) -> Any:
 
 _FEWL_OPTIONS = (
     *("config", "reference_model", "generator", "similarity", "premise", "neighbors"),
-    *("neighbors_collection", "n_answers", "n_wrong", "k_neighbors", "threshold"),
-    "max_concurrency",
+    *("neighbors_collection", "n_answers", "n_wrong", "threshold", "max_concurrency"),
 )
 _REFCHECKER_OPTIONS = (
     *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),
 )
-
 _REVERSE_OPTIONS = ("config", "model", "validator", "matcher", "threshold", "max_concurrency")
 
 METHODS: dict[str, Maker] = {
@@ -246,6 +244,9 @@ METHODS: dict[str, Maker] = {
         _REVERSE_OPTIONS, lambda options: _entity_is_a_name, _reverse_validation, _VARIANTS
     ),
 }
+
+OPTIONS = {name for maker in METHODS.values() for name in maker.options}
+"""The names of the options that some method has."""
 
 
 def evaluators_of(method: str, options: Options, results: Path) -> Mapping[str, Scorer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -30,30 +30,22 @@ QUIET_SECONDS = 5.0
 _LINE_SECONDS = 60.0
 
 
+def downloads() -> AbstractContextManager[Report]:
+    """Return a context whose function shows the progress of downloads, in bytes."""
+    return _shown(_download_lines, DownloadColumn(), TransferSpeedColumn())
+
+
+def counts() -> AbstractContextManager[Report]:
+    """Return a context whose function shows the progress of items that are counted."""
+    return _shown(_count_lines, MofNCompleteColumn())
+
+
 @contextmanager
-def downloads() -> Iterator[Report]:
-    """Yield a function that shows the progress of downloads, in bytes."""
+def _shown(lines: Callable[[Console], Report], *columns: ProgressColumn) -> Iterator[Report]:
     console = errors()
     if not console.is_terminal:
-        yield _download_lines(console)
+        yield lines(console)
         return
-    with _bars(console, DownloadColumn(), TransferSpeedColumn()) as report:
-        yield report
-
-
-@contextmanager
-def counts() -> Iterator[Report]:
-    """Yield a function that shows the progress of items that are counted."""
-    console = errors()
-    if not console.is_terminal:
-        yield _count_lines(console)
-        return
-    with _bars(console, MofNCompleteColumn()) as report:
-        yield report
-
-
-@contextmanager
-def _bars(console: Console, *columns: ProgressColumn) -> Iterator[Report]:
     description = TextColumn("{task.description}", markup=False)
     with Progress(
         description, BarColumn(), *columns, TimeRemainingColumn(), console=console

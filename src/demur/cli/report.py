@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from demur.cli.console import PASSED, errors, may_write, output, pipe_may_close, say_left_out
-from demur.cli.logged import beside
-from demur.cli.runs import PriceIn, PriceOut, read_prices
+from demur.cli.options import PriceIn, PriceOut, beside, out_option, read_prices
 from demur.observe.log import LogError, open_log, read_labels
 from demur.schema import Threshold
-from demur.views import terminal
-from demur.views.report import MOST, plural, write_report
+from demur.views import plural, terminal
+from demur.views.report import MOST, write_report
 
 
 def report(
@@ -25,14 +24,7 @@ def report(
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            dir_okay=False,
-            readable=False,
-            help="The file for the page. [default: LOG with the suffix .html]",
-        ),
+        Path | None, out_option("the page", "LOG with the suffix .html", readable=False)
     ] = None,
     labels: Annotated[
         Path | None,

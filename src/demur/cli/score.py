@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 
 from demur import __version__
-from demur.cli import figures
 from demur.cli.clusters import on_ray
 from demur.cli.console import (
     INTERRUPTED,
@@ -25,22 +24,23 @@ from demur.cli.console import (
     output,
     pipe_may_close,
     print_json,
-    read_threshold,
 )
-from demur.cli.figures import Prices
-from demur.cli.methods import METHODS, Maker, evaluators_of
-from demur.cli.progress import Report
-from demur.cli.runs import (
-    ROWS_AT_ONCE,
+from demur.cli.methods import METHODS, OPTIONS, Maker, evaluators_of
+from demur.cli.options import (
     MaxConcurrency,
     PriceIn,
     PriceOut,
     Restart,
     Retry,
-    carry_out,
+    json_option,
+    out_option,
     read_prices,
+    read_threshold,
     usable,
 )
+from demur.cli.progress import Report
+from demur.cli.runs import ROWS_AT_ONCE, carry_out
+from demur.cli.summary import Prices, as_json_values, show, spent
 from demur.evaluators import Fitted
 from demur.scoring import (
     Data,
@@ -105,9 +105,6 @@ def score(
         int | None,
         typer.Option(min=1, help="fewl: the number of pairs of wrong and corrected answers."),
     ] = None,
-    k_neighbors: Annotated[
-        int | None, typer.Option(min=0, help="fewl: the number of neighbours of a question.")
-    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -153,15 +150,7 @@ def score(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Score only this many rows, the first ones.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            dir_okay=False,
-            help="The file for the results. [default: FILE.scores.jsonl]",
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("the results", "FILE.scores.jsonl")] = None,
     restart: Restart = False,
     retry: Retry = False,
     max_concurrency: MaxConcurrency = None,
@@ -175,9 +164,7 @@ def score(
     ] = None,
     price_in: PriceIn = None,
     price_out: PriceOut = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, json_option("the summary as one line of JSON")] = False,
 ) -> int:
     """Score a data set of answers, and continue where an earlier run stopped.
 
@@ -188,6 +175,8 @@ def score(
     Exit codes: 0 all is determined, 2 something is undetermined, 64 wrong usage or input, 130
     interrupted.
     """
+    # The first line, while there are no other locals than the arguments.
+    of_methods = {name: value for name, value in locals().items() if name in OPTIONS}
     maker = METHODS.get(method)
     if maker is None:
         raise typer.BadParameter(
@@ -200,27 +189,8 @@ def score(
         return PASSED
     if file is None:
         raise typer.BadParameter("expected a file, or - for standard input", param_hint="FILE")
-    of_method = {
-        "config": config or None,
-        "reference_model": reference_model or None,
-        "generator": generator,
-        "similarity": similarity,
-        "premise": premise,
-        "neighbors": neighbors,
-        "neighbors_collection": neighbors_collection,
-        "n_answers": n_answers,
-        "n_wrong": n_wrong,
-        "k_neighbors": k_neighbors,
-        "model": model,
-        "validator": validator,
-        "matcher": matcher,
-        "checker": checker,
-        "claims": claims,
-        "aggregation": aggregation,
-        "threshold": read_threshold(threshold),
-        "max_concurrency": max_concurrency,
-    }
-    options = {name: value for name, value in of_method.items() if value is not None}
+    of_methods["threshold"] = read_threshold(threshold)
+    options = {name: value for name, value in of_methods.items() if value not in (None, [])}
     _known(maker, method, options)
     prices = read_prices(price_in, price_out)
     at_once = max_concurrency or ROWS_AT_ONCE
@@ -259,9 +229,9 @@ def score(
         return USAGE
     with pipe_may_close():
         if as_json:
-            print_json({"results": str(target), **figures.as_json(summary, prices)})
+            print_json({"results": str(target), **as_json_values(summary, prices)})
         else:
-            figures.show(output(), summary, prices)
+            show(output(), summary, prices)
             terminal.say(output(), terminal.one_line(f"results: {target}"))
     return UNDECIDED if any(figure.undetermined for figure in summary.figures) else PASSED
 
@@ -298,7 +268,7 @@ def _prepare(run: Run, ask: Prepare, prices: Prices | None, report: Report) -> N
 
     def show(now: Fitted) -> None:
         failed = f"{len(now.failed):,} failed, " if now.failed else ""
-        note = f"{failed}{figures.spent(now.usage, prices)}"
+        note = f"{failed}{spent(now.usage, prices)}"
         report("asking the references", note, now.done + len(now.failed), now.questions)
 
     run.prepare(ask, show)

@@ -11,6 +11,8 @@ from demur.comparing.changes import pair_up as pair_up
 from demur.comparing.comparison import Compared, Comparison, Quality, read_comparison
 from demur.comparing.comparison import Cost as Cost
 from demur.comparing.detectors import DETECTORS, Detector
+from demur.comparing.detectors import has_sources as has_sources
+from demur.comparing.detectors import is_entity as is_entity
 from demur.comparing.figures import Estimate
 from demur.comparing.labelled import EXTRA as EXTRA
 from demur.comparing.labelled import GROUP as GROUP

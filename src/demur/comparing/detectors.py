@@ -43,21 +43,27 @@ def _question(sample: Sample) -> str | None:
     return None if (sample.question or "").strip() else "there is no question"
 
 
-def _sources(sample: Sample) -> str | None:
+def has_sources(sample: Sample) -> bool:
+    """Return whether there is a text to check the answer of a sample against."""
     texts = [sample.reference, *(context.page_content for context in sample.contexts)]
-    if any(text and text.strip() for text in texts):
-        return None
-    return "there are neither contexts nor a reference"
+    return any(text and text.strip() for text in texts)
+
+
+def _sources(sample: Sample) -> str | None:
+    return None if has_sources(sample) else "there are neither contexts nor a reference"
+
+
+def is_entity(value: object) -> bool:
+    """Return whether a value in a sample's metadata can name the entity; None leaves it open.
+
+    Without a name, the entity is looked for in the question and the answer.
+    """
+    return value is None or (isinstance(value, str) and any(map(str.isalnum, value)))
 
 
 def _entity(sample: Sample) -> str | None:
-    """Return what is wrong with the entity of a sample, or None.
-
-    A sample without an entity is fine, since its entity is looked for in the question and the
-    answer.
-    """
     entity = sample.metadata.get("entity")
-    if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
+    if is_entity(entity):
         return None
     return f"metadata 'entity' is no name of what the answer is about: {entity!r:.60}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from langchain_core.documents import Document
 
@@ -32,11 +32,16 @@ def failure_text(attempt: Attempt) -> str:
 def _head(attempt: Attempt, failing: Sequence[Claim]) -> str:
     """Return the first line, the only one in pytest's summary of a run."""
     if attempt.verdict == "undetermined":
-        causes = (one.cause or one.error for one in attempt.evaluations if one.undetermined)
-        return f"undetermined, which is no pass: {one_line('; '.join(filter(None, causes)))}"
+        return f"undetermined, which is no pass: {one_line(causes(attempt.evaluations))}"
     if all(evaluation.finding == "nothing_to_check" for evaluation in attempt.evaluations):
         return "the answer states nothing that can be checked"
     return f"not grounded: {one_line(failing[0].text if failing else attempt.answer)}"
+
+
+def causes(evaluations: Iterable[Evaluation]) -> str:
+    """Return why those evaluations that are undetermined are so."""
+    found = (one.cause or one.error for one in evaluations if one.undetermined)
+    return "; ".join(filter(None, found))
 
 
 def _failing(evaluation: Evaluation) -> list[Claim]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from demur._text import one_line
 from demur.observe import Record
 from demur.observe.log import open_log, records, summarise
-from demur.views import usage_line
+from demur.testing.failure import causes
+from demur.views import counted, plural, usage_line
 
 _MOST_NAMED = 10
 """The most undetermined answers that a summary names."""
@@ -26,9 +27,7 @@ def summary(path: Path, page: Path | None) -> Iterator[str]:
     """
     with open_log(path) as log:
         totals = summarise(log)
-        counts = {verdict.replace("_", " "): count for verdict, count in totals.verdicts.items()}
-        told = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
-        yield f"{_answers(totals.runs)} judged: {told}"
+        yield f"{plural(totals.runs, 'answer')} judged: {counted(totals.verdicts)}"
         for group in totals.groups:
             mean = "no scores" if group.mean is None else f"mean score {group.mean:.2f}"
             yield f"{one_line(group.evaluator)}: {mean}"
@@ -37,16 +36,11 @@ def summary(path: Path, page: Path | None) -> Iterator[str]:
         found = (record for record in records(log) if isinstance(record, Record))
         undecided = [record for record in found if record.verdict == "undetermined"]
         for record in undecided[:_MOST_NAMED]:
-            causes = (one.cause or one.error for one in record.evaluations if one.undetermined)
-            yield one_line(f"undetermined: {record.name}: {'; '.join(filter(None, causes))}")
+            yield one_line(f"undetermined: {record.name}: {causes(record.evaluations)}")
         if len(undecided) > _MOST_NAMED:
             yield f"and {len(undecided) - _MOST_NAMED:,} more"
         if page is not None:
             from demur.views.report import write_report
 
             written = write_report(log, page, title="demur: answers of this test run")
-            yield f"report: {_answers(written.rows)} written to {page}"
-
-
-def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count:,} answers"
+            yield f"report: {plural(written.rows, 'answer')} written to {page}"

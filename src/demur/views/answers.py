@@ -93,7 +93,7 @@ def answer_view(
                 )
                 judged.marks.append(mark)
     if attempt.question is not None and (before is None or before.question != attempt.question):
-        yield _block("Question", [attempt.question], "demur-question")
+        yield block("Question", [attempt.question], "demur-question")
     known = {context.page_content for context in before.contexts} if before is not None else None
     new = {
         at
@@ -111,12 +111,12 @@ def answer_view(
 def _judgements(attempt: Attempt, by_name: dict[str, _Judged], view: View) -> Iterator[Element]:
     in_places = [name for name, judged in by_name.items() if judged.marks]
     if not in_places:
-        yield _block("Answer", [attempt.answer], "demur-answer")
+        yield block("Answer", [attempt.answer], "demur-answer")
     for name in (*in_places, *(name for name in by_name if name not in in_places)):
         judged = by_name[name]
         if judged.marks:
             head = "Answer" if len(in_places) == 1 else f"Answer, as {name} reads it"
-            yield _block(head, marked(attempt.answer, judged.marks), "demur-answer")
+            yield block(head, marked(attempt.answer, judged.marks), "demur-answer")
         total = len(judged.evaluations)
         for at, (evaluation, claims) in enumerate(judged.evaluations, 1):
             yield evaluation_block(
@@ -126,7 +126,8 @@ def _judgements(attempt: Attempt, by_name: dict[str, _Judged], view: View) -> It
         yield element("p", "No evaluator judged it.", class_="demur-quiet")
 
 
-def _block(title: str, content: Sequence[str], class_: str) -> Element:
+def block(title: str, content: Sequence[str], class_: str | None = None) -> Element:
+    """Show a text, which may have marks, under a title."""
     return element(
         "div",
         element("p", title, class_="demur-title"),

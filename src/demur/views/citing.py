@@ -10,7 +10,7 @@ from demur._text import one_line
 from demur.guard import Attempt, Guarded, Trace
 from demur.shapes import find_answer
 from demur.views.elements import Element, element, prefix_of, separated
-from demur.views.folds import fold, folded, shortened
+from demur.views.folds import fold, quotation, shortened
 from demur.views.sources import Part, Source, Sourced, sourced
 from demur.views.styling import styled
 
@@ -182,7 +182,7 @@ class _View:
             element(
                 "div",
                 _title(source),
-                *map(_quote, source.quotes),
+                *map(quotation, source.quotes),
                 element(
                     "p",
                     element("span", "↩ ", aria_hidden="true"),
@@ -233,11 +233,3 @@ def _title(source: Source) -> Element:
 
 def _host(url: str) -> str:
     return urlsplit(url).netloc
-
-
-def _quote(quote: str) -> Element:
-    return element(
-        "blockquote",
-        element("span", "“", *folded(quote, tail=True), "”", dir="auto"),
-        class_="demur-quote",
-    )

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from demur._text import one_line
 from demur.schema import Claim, Evaluation
 from demur.views.description import Quote, ShownClaim, describe_claim
-from demur.views.elements import Element, element, joined, separated
-from demur.views.folds import folded, shortened
+from demur.views.elements import Element, element, separated
+from demur.views.folds import quotation, shortened
+from demur.views.pills import pill
 
 _REASON = "What a search for exact strings, or the calls of the agent, say against the claim."
 
@@ -124,22 +125,11 @@ def _item(numbered_claim: Numbered, view: View) -> Element:
             _reason(shown),
             *(_quote(quote, number, at, view) for at, quote in enumerate(shown.quotes)),
         ),
-        element(
-            "span",
-            label_mark(shown),
-            class_=f"demur-label {shown.look.css}",
-            title=_shares(claim),
-        ),
+        pill(shown.look, shown.label, _shares(claim)),
         id=view.in_list(number),
         class_=f"demur-claim {shown.look.css}",
         data_claim=str(number),
     )
-
-
-def label_mark(shown: ShownClaim) -> Element:
-    """Make an element of the label's sign and word."""
-    sign = element("span", shown.look.sign, class_="demur-sign", aria_hidden="true")
-    return joined(sign, " ", shown.label)
 
 
 def _shares(claim: Claim) -> str | None:
@@ -166,10 +156,4 @@ def _quote(quote: Quote, number: int, at: int, view: View) -> Element:
     if view.is_placed(number, at):
         where = element("a", quote.reference, href=f"#{view.evidence(number, at)}")
     label = None if quote.label is None else f", {quote.label}"
-    return element(
-        "blockquote",
-        element("span", "“", *folded(quote.text, tail=True), "”", dir="auto"),
-        " ",
-        element("span", where, label, class_="demur-where"),
-        class_="demur-quote",
-    )
+    return quotation(quote.text, " ", element("span", where, label, class_="demur-where"))

@@ -18,6 +18,7 @@ from demur.views.words import (
     Look,
     claim_look,
     outcome_look,
+    plural,
     verdict_look,
     what_the_guard_did,
 )
@@ -260,10 +261,20 @@ def cited_of(record: Record) -> Attempt | None:
     return last if guarded and last.verdict == "passed" else None
 
 
+USAGE_HEADS = ("calls", "tokens in", "tokens out", "seconds")
+"""The heads of the columns that `usage_cells` fills."""
+
+
+def usage_cells(usage: Usage) -> list[str]:
+    """Return the cells of a usage in a table: calls, tokens and seconds."""
+    tokens = (f"{usage.input_tokens:,}", f"{usage.output_tokens:,}")
+    return [f"{usage.calls:,}", *tokens, f"{usage.seconds:,.1f}"]
+
+
 def usage_line(usage: Usage) -> str:
     """Return a line with the calls, tokens and seconds of a usage."""
     cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
+    calls = plural(usage.calls, "call")
     return (
         f"{calls}{cached}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
         f"{usage.seconds:,.1f} s"

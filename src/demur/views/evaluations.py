@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from demur.schema import Evaluation
 from demur.views.claims import Numbered, View, claim_list, numbered
 from demur.views.description import describe_evaluation
-from demur.views.elements import Element, element, joined, prefix_of, separated
-from demur.views.words import Look
+from demur.views.elements import Element, element, prefix_of, separated
+from demur.views.pills import pill
 
 
 def evaluation_html(evaluation: Evaluation) -> Element:
@@ -49,12 +49,6 @@ def evaluation_block(
         element("p", shown.cost, class_="demur-quiet"),
         class_="demur-evaluation",
     )
-
-
-def pill(look: Look) -> Element:
-    """Show a verdict as a sign and a word."""
-    sign = element("span", look.sign, class_="demur-sign", aria_hidden="true")
-    return element("span", joined(sign, " ", look.word), class_=f"demur-label {look.css}")
 
 
 def _paragraph(text: str | None, class_: str) -> Element | None:

@@ -31,8 +31,14 @@ def fold(summary: str, *content: str) -> Element:
     return element("details", head, *content, class_="demur-fold")
 
 
+def quotation(text: str, *where: str | None) -> Element:
+    """Quote a text, with a fold in it if it is long; `where` says where it stands."""
+    quoted = element("span", "“", *folded(text, tail=True), "”", dir="auto")
+    return element("blockquote", quoted, *where, class_="demur-quote")
+
+
 def shortened(text: str, longest: int = 300) -> str:
-    """Shorten a text for a tooltip to its beginning and its end."""
+    """Shorten a text to its beginning and its end."""
     if len(text) <= longest:
         return text
     half = longest // 2

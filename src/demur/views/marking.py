@@ -8,6 +8,7 @@ from typing import NamedTuple
 from demur.views.elements import Element, element
 from demur.views.folds import folded
 from demur.views.highlight import segments
+from demur.views.pills import sign
 from demur.views.words import Look, severity
 
 _MOST_TIPS = 8
@@ -94,7 +95,7 @@ def _tips(over: Sequence[Mark]) -> str | None:
 def _note(mark: Mark) -> Element:
     number = element(
         "a",
-        element("span", mark.look.sign, class_="demur-sign", aria_hidden="true"),
+        sign(mark.look),
         str(mark.number),
         href=f"#{mark.note}",
         title=f"claim {mark.number}: {mark.look.word}",

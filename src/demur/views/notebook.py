@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 from demur.errors import DemurError
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe import Record
@@ -16,48 +14,35 @@ from demur.views.styling import styled
 from demur.views.traces import record_html, trace_html
 
 
-@singledispatch
 def notebook_html(value: object) -> str:
     """Return the HTML that a notebook shows for a value.
 
     Raises:
         TypeError: There is no view for a value of this type.
     """
+    return str.__str__(styled(_view(value)))
+
+
+def _view(value: object) -> Element:
+    match value:
+        case Evaluation():
+            return evaluation_html(value)
+        case Attempt():
+            return attempt_html(value)
+        case Trace():
+            return trace_html(value)
+        case Record():
+            return record_html(value)
+        case Guarded():
+            return trace_html(value.trace, _returned(value.output))
     raise TypeError(
         "expected an Evaluation, Attempt, Trace, Record or Guarded to show, got "
         f"{type(value).__name__}"
     )
 
 
-@notebook_html.register
-def _(value: Evaluation) -> str:
-    return _alone(evaluation_html(value))
-
-
-@notebook_html.register
-def _(value: Attempt) -> str:
-    return _alone(attempt_html(value))
-
-
-@notebook_html.register
-def _(value: Trace) -> str:
-    return _alone(trace_html(value))
-
-
-@notebook_html.register
-def _(value: Record) -> str:
-    return _alone(record_html(value))
-
-
-@notebook_html.register(Guarded)
-def _(value: Guarded[object]) -> str:
-    # The trace, and the output if it differs from the last answer.
+def _returned(output: object) -> str | None:
     try:
-        output = find_answer(value.output).text
+        return find_answer(output).text
     except DemurError:  # only the guard's `answer` argument finds it; the trace has the answer
-        output = None
-    return _alone(trace_html(value.trace, output))
-
-
-def _alone(view: Element) -> str:
-    return str.__str__(styled(view))
+        return None

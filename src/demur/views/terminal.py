@@ -29,6 +29,7 @@ from demur.views.description import (
     reference_names,
 )
 from demur.views.description import usage_line as usage_line
+from demur.views.folds import shortened
 from demur.views.sources import Source, marked, sourced
 from demur.views.words import Look
 
@@ -97,9 +98,8 @@ def _evidence(claim: ShownClaim, longest: int | None = None) -> Iterator[str]:
 
 def _quoted(quote: Quote, longest: int | None) -> str:
     text = one_line(quote.text)
-    if longest is not None and len(text) > longest:
-        half = longest // 2
-        text = f"{text[:half].rstrip()} […] {text[-half:].lstrip()}"
+    if longest is not None:
+        text = shortened(text, longest)
     return f"{one_line(quote.reference)}: “{text}”" if quote.reference else f"“{text}”"
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from demur.guard import Attempt, Feedback, Trace
 from demur.observe import Record
-from demur.views.answers import answer_view
+from demur.views.answers import answer_view, block
 from demur.views.citing import reader_view, removed_view, sources_fold
 from demur.views.description import (
     REDACTED,
@@ -20,8 +20,8 @@ from demur.views.description import (
     trusted,
 )
 from demur.views.elements import Element, element, joined, separated
-from demur.views.evaluations import pill
 from demur.views.folds import fold
+from demur.views.pills import pill
 
 
 def trace_html(trace: Trace, output: str | None = None) -> Element:
@@ -43,7 +43,7 @@ def trace_html(trace: Trace, output: str | None = None) -> Element:
         _quiet(_time(trace.time), shown.cost),
         reader,
         *_attempts(shown.attempts, trace.time.isoformat()),
-        _titled("Returned", output or "") if differs else None,
+        block("Returned", [output or ""]) if differs else None,
         class_="demur",
     )
 
@@ -125,14 +125,6 @@ def _feedback(feedback: Feedback) -> Iterator[Element]:
         yield element("p", "Found for it: ", ", ".join(reference_names(feedback.documents)))
     for error in feedback.errors:
         yield element("p", "A search failed: ", error, class_="demur-why", dir="auto")
-
-
-def _titled(title: str, text: str) -> Element:
-    return element(
-        "div",
-        element("p", title, class_="demur-title"),
-        element("div", text, class_="demur-text", dir="auto"),
-    )
 
 
 def _time(time: datetime) -> Element:

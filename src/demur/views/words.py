@@ -1,9 +1,9 @@
-"""Give labels, verdicts and outcomes their look: a word, a sign and a colour."""
+"""Give labels, verdicts and outcomes their look: a word, a sign and a colour. Word counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from demur.guard import Attempt, Verdict
 from demur.schema import Category, Claim, ClaimLabel, Failure, Finding
@@ -79,6 +79,17 @@ _CATEGORIES = {
     Category.IRRELEVANT: "irrelevant or nonsensical",
     Category.SELF_CONTRADICTION: "contradicts itself",
 }
+
+
+def plural(number: int, singular: str, many: str | None = None) -> str:
+    """Return a number with its noun, in the singular or the plural."""
+    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
+
+
+def counted(counts: Mapping[Any, int]) -> str:
+    """Return how many there are of each kind, without the kinds of which there are none."""
+    kinds = {kind.replace("_", " "): number for kind, number in counts.items()}
+    return ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
 
 
 def failure_words(failure: Failure) -> str:

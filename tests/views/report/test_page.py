@@ -20,8 +20,9 @@ from demur._text import harmless
 from demur.errors import MissingExtraError
 from demur.observe.log import LogError, Totals, open_log, summarise
 from demur.views import record_html
-from demur.views.report import Written, write_report
+from demur.views.report import write_report
 from demur.views.report.embedding import digest
+from demur.views.report.page import Written
 from support.logs import FORMS, RUNS
 from support.logs import written as made
 from support.records import (

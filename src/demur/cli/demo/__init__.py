@@ -9,7 +9,7 @@ import typer
 
 from demur import resolve_model
 from demur.cli.console import errors, output, pipe_may_close
-from demur.cli.runs import usable
+from demur.cli.options import usable
 
 
 def demo(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from demur.guard import Attempt, Trace
 from demur.schema import Failure
-from demur.views import outcome_look, what_the_guard_did
+from demur.views import counted, outcome_look, plural, what_the_guard_did
 
 _WRONG = {
     Failure.NEUTRAL: "claims are not in the passages",
@@ -36,13 +36,9 @@ def ending(trace: Trace) -> str:
 
 def tally(traces: Sequence[Trace]) -> str:
     """Return how many guarded calls ended in which way, and how often each recovery was used."""
-    outcomes = Counter(trace.outcome.replace("_", " ") for trace in traces)
+    outcomes = Counter(trace.outcome for trace in traces)
     tries = Counter(
         attempt.recovery for trace in traces for attempt in trace.attempts if attempt.recovery
     )
-    what = f"{len(traces)} question{'' if len(traces) == 1 else 's'}"
-    return f"{what}: {_counted(outcomes)}" + (f"; recoveries: {_counted(tries)}" if tries else "")
-
-
-def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    what = f"{plural(len(traces), 'question')}: {counted(outcomes)}"
+    return f"{what}; recoveries: {counted(tries)}" if tries else what

@@ -1,7 +1,7 @@
 """Write a log or a comparison as one page for a browser: figures, thresholds, every answer."""
 
 from demur.views.report.comparison import comparison_page as comparison_page
-from demur.views.report.page import MOST, Written, write_report
-from demur.views.report.words import plural as plural
+from demur.views.report.page import MOST as MOST
+from demur.views.report.page import write_report
 
-__all__ = ["MOST", "Written", "write_report"]
+__all__ = ["write_report"]  # the other names serve the commands, and are not public

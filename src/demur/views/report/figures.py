@@ -64,13 +64,6 @@ class Scores:
     """The times in milliseconds since 1970, UTC."""
 
     @property
-    def labelled(self) -> tuple[list[float], list[bool]]:
-        """Return the scores of answers with a label, and those labels."""
-        pairs = zip(self.values, self.labels, strict=True)
-        known = [(value, label) for value, label in pairs if label is not None]
-        return [value for value, _ in known], [label for _, label in known]
-
-    @property
     def kinds(self) -> list[bool | None]:
         """Return the labels that occur, with None for answers without a label."""
         kinds = set(self.labels)

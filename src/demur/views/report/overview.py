@@ -11,9 +11,9 @@ from demur._text import one_line
 from demur.guard import TraceOutcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
 from demur.schema import Category, Failure, Finding, Threshold, Usage
-from demur.views import category_words, failure_words
+from demur.views import category_words, failure_words, plural, usage_cells
 from demur.views.report.rows import Rows
-from demur.views.report.words import interval, percent, plural, score
+from demur.views.report.words import interval, percent, score
 
 K = TypeVar("K")
 Prices = tuple[float, float]
@@ -211,8 +211,8 @@ def _cost(totals: Totals, prices: Prices | None) -> dict[str, Any]:
 
 
 def _spent(name: str, usage: Usage, prices: Prices | None) -> list[str]:
-    row = [name, f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}"]
-    row += [f"{usage.output_tokens:,}", f"{usage.seconds:,.1f}"]
+    calls, *rest = usage_cells(usage)
+    row = [name, calls, f"{usage.cached:,}", *rest]
     if prices is not None:
         price = usage.price(*prices)
         row.append(f"{price:,.2f}" if price >= 1 or not price else f"{price:.4f}")

@@ -19,12 +19,13 @@ from demur.calibration import (
     roc,
 )
 from demur.schema import ABSTAIN, Evaluation, Finding, OnAbstain, Threshold
+from demur.views import plural
 from demur.views.report import words
 from demur.views.report.curves import reliability_curve, roc_curve
 from demur.views.report.drawing import MOST_ROWS, Chart
 from demur.views.report.figures import Scores, distribution, over_time
 from demur.views.report.rows import Column, Rows
-from demur.views.report.words import guarantee, percent, plural, rounded_down
+from demur.views.report.words import guarantee, percent, rounded_down
 
 FEW = 10
 """The number of answers with each label below which curves say little."""
@@ -57,13 +58,13 @@ class EvaluatorSection:
     notices: tuple[str, ...]
     differences: tuple[str, ...]
     """How the scores differ in the models and prompts that they depend on."""
-    given: str | None
+    given: str | None = None
     """The threshold that was given for the evaluator."""
-    guarantee: str | None
+    guarantee: str | None = None
     """What the given threshold promises."""
-    slider: Slider | None
+    slider: Slider | None = None
     """The slider; None if there are no scores."""
-    charts: tuple[Chart, ...]
+    charts: tuple[Chart, ...] = ()
 
 
 def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -> EvaluatorSection:
@@ -92,19 +93,14 @@ def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -
             f"{plural(column.in_parts, 'answer was', 'answers were')} judged sentence by sentence, "
             "while streamed: the score is that of the worst sentence."
         )
-    kinds = [
-        dict(fingerprint)
-        for fingerprint, number in column.fingerprints.items()
-        for _ in range(number)
-    ]
-    differs = differences(kinds)
+    differs = differences(map(dict, column.fingerprints.elements()))
     if differs:
         notices.append(
             "Its scores were not all made in the same way, so they cannot all be compared with one "
             "another. What differs, and how many scores have it:"
         )
     if not values:
-        return EvaluatorSection(column.name, tuple(notices), tuple(differs), None, None, None, ())
+        return EvaluatorSection(column.name, tuple(notices), tuple(differs))
     scores = Scores(values, labels, [rows.times[run] for run in at])
     judged = _judged(column, rows, "pass" if threshold is None else threshold.on_abstain)
     if column.silent:
@@ -113,7 +109,7 @@ def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -
         slider, points = _slider(judged, threshold)
     except CalibrationError as error:  # a score is the largest float: no threshold is above it
         notices.append(f"No threshold can be looked for: {error}.")
-        return EvaluatorSection(column.name, tuple(notices), tuple(differs), None, None, None, ())
+        return EvaluatorSection(column.name, tuple(notices), tuple(differs))
     marked = None if threshold is None else threshold.value
     line = slider.points["thresholds"][slider.start]
     charts = [
@@ -152,14 +148,12 @@ class _Judged:
 
 
 def _judged(column: Column, rows: Rows, on_abstain: OnAbstain) -> _Judged:
-    at = sorted({*column.scored, *column.silent})
-    evaluations = [Evaluation(name=column.name, score=column.scores[run]) for run in at]
-    silent = {*column.silent}
-    nothing = Evaluation(name=column.name, label=ABSTAIN)
+    silent, nothing = {*column.silent}, Evaluation(name=column.name, label=ABSTAIN)
+    at = sorted({*column.scored, *silent})
     return _Judged(
         [
-            nothing if run in silent else evaluation
-            for run, evaluation in zip(at, evaluations, strict=True)
+            nothing if run in silent else Evaluation(name=column.name, score=column.scores[run])
+            for run in at
         ],
         [column.findings[run] for run in at],
         [rows.labels[run] for run in at],
@@ -237,30 +231,20 @@ def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
     """Return the threshold at which the slider stands at first, and why."""
     if threshold is not None:
         return threshold.value, "The slider begins at the threshold that was given."
-    pairs = [*zip(judged.evaluations, judged.findings, strict=True)]
-    passed = [
-        evaluation.score
-        for evaluation, finding in pairs
-        if finding == "passed" and evaluation.score is not None
-    ]
-    failed = [
-        evaluation.score
-        for evaluation, finding in pairs
-        if finding == "failed" and evaluation.score is not None
-    ]
-    if passed and max(failed, default=-math.inf) < min(passed):
-        return min(
-            passed
-        ), "The slider begins where the evaluator itself drew the line on these answers."
+    scores: dict[Finding | None, list[float]] = {"passed": [], "failed": []}
+    for evaluation, finding in zip(judged.evaluations, judged.findings, strict=True):
+        if evaluation.score is not None:
+            scores.setdefault(finding, []).append(evaluation.score)
+    lowest = min(scores["passed"], default=-math.inf)
+    if max(scores["failed"], default=-math.inf) < lowest:
+        why = "The slider begins where the evaluator itself drew the line on these answers."
+        return lowest, why
     try:
         best = best_f1(*judged.labelled, on_abstain=judged.on_abstain)
         return best.value, "The slider begins at the best F1 on these answers."
     except CalibrationError:  # no labels, or of one kind only
-        scored = [
-            evaluation.score for evaluation in judged.evaluations if evaluation.score is not None
-        ]
-        lowest = percentile(scored, 10).value
-        return lowest, "The slider begins where at most a tenth of the answers fail."
+        scored = percentile([score for some in scores.values() for score in some], 10)
+        return scored.value, "The slider begins where at most a tenth of the answers fail."
 
 
 def _leak(point: Operating) -> float | None:

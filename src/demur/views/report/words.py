@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from demur.schema import Share, Threshold
+from demur.views import plural
 
 _DIGITS = 3
 """The least number of digits of a threshold."""
@@ -58,11 +59,6 @@ def rounded_down(value: float, above: float = -math.inf, digits: int = _DIGITS) 
 
 def _plain(value: float) -> str:
     return repr(value).removesuffix(".0")
-
-
-def plural(number: int, singular: str, many: str | None = None) -> str:
-    """Return a number with its noun, in the singular or the plural."""
-    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 def guarantee(threshold: Threshold) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from demur.cli.console import table
 from demur.schema import Usage
 from demur.scoring import Summary
-from demur.views import terminal
+from demur.views import USAGE_HEADS, terminal, usage_cells
 
 Prices = tuple[float, float]
 """The price of a million tokens of prompts, and the price of a million tokens of replies."""
@@ -22,7 +22,7 @@ def spent(usage: Usage, prices: Prices | None) -> str:
     return tokens if prices is None else f"{tokens}, cost {usage.price(*prices):,.4f}"
 
 
-def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
+def as_json_values(summary: Summary, prices: Prices | None) -> dict[str, Any]:
     """Return the summary as JSON values."""
     told = dataclasses.asdict(summary)
     if prices is not None:
@@ -34,7 +34,7 @@ def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
 def show(console: Console, summary: Summary, prices: Prices | None) -> None:
     """Print the summary."""
     heads = ["answers", "undetermined", "nothing to check", "mean score", "95 %", "passed"]
-    heads += ["calls", "tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
+    heads += [*USAGE_HEADS, *(["cost"] if prices else [])]
     rows = []
     for figure in summary.figures:
         usage = figure.usage
@@ -46,8 +46,7 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
             f"{figure.passed / figure.decided:.1%} of {figure.decided:,}"
             if figure.decided
             else "-",
-            *(f"{usage.calls:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}"),
-            f"{usage.seconds:,.1f}",
+            *usage_cells(usage),
         ]
         rows.append([*row, f"{usage.price(*prices):,.4f}"] if prices else row)
     table(console, [""], heads, rows)
