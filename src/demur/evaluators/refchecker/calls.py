@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from demur.evaluators.refchecker.assertion import beginnings
+from demur.evaluators.refchecker.content_words import beginnings
 from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
 from demur.shapes import READING, CallStatus, parts_of_call, status_of_call
 
