@@ -855,14 +855,10 @@ def test_other_evaluators_see_no_calls() -> None:
     assert "The assistant called" not in "".join(shown)
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [[], [HumanMessage("Do it.")], [HumanMessage("Do it."), *trace(SENT)], ["not", "messages"]],
-)
-def test_messages_without_an_answer_are_refused(messages: list[Any]) -> None:
+def test_messages_without_an_answer_are_refused() -> None:
     judge = Judge(E)
     with pytest.raises(ValueError, match="expected messages that end with the model's answer"):
-        judge.checker().invoke({"messages": messages})
+        judge.checker().invoke({"messages": [HumanMessage("Do it."), *trace(SENT)]})
     assert judge.asked == []
 
 
