@@ -10,7 +10,7 @@ import pytest
 
 from demur import Evaluation, RefChecker
 from demur.evaluators import Evaluator
-from demur.local import find_judge, judges
+from demur.local import find_judge, small_judge
 from demur.local.judges import ENCODER, ENCODER_TOKENIZER
 from demur.local.sessions import loaded
 from demur_research.tables.checkers import GivenClaims
@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
             return [np.zeros((1, 3))]
 
     tokenizer, _ = loaded(*(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER)))
-    monkeypatch.setattr(judges, "loaded", lambda *files, **options: (tokenizer, Session()))
+    monkeypatch.setattr(small_judge, "loaded", lambda *files, **options: (tokenizer, Session()))
     return shown
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import demur
 from demur.errors import LocalModelError, MissingExtraError
-from demur.local import JUDGE_FILES, SmallJudge, find_judge, judges
+from demur.local import JUDGE_FILES, SmallJudge, find_judge, small_judge
 from demur.local.judges import ENCODER, ENCODER_TOKENIZER
 from demur.schema import ClaimLabel
 
@@ -94,7 +94,9 @@ def test_a_long_claim_is_as_well_supported_as_its_least_supported_part(
     judge: SmallJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = [str(at) for at in range(100, 400)]
-    tokenizer, _ = judges.loaded(*(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER)))
+    tokenizer, _ = small_judge.loaded(
+        *(find_judge(file).path for file in (ENCODER_TOKENIZER, ENCODER))
+    )
     parts: list[list[str]] = []
 
     class Session:
@@ -110,7 +112,7 @@ def test_a_long_claim_is_as_well_supported_as_its_least_supported_part(
         odds = (-part - math.log(2)) / demur_judge.TEMPERATURE + demur_judge.SHIFT
         return 1 / (1 + math.exp(-odds))
 
-    monkeypatch.setattr(judges, "loaded", lambda *files, **options: (tokenizer, Session()))
+    monkeypatch.setattr(small_judge, "loaded", lambda *files, **options: (tokenizer, Session()))
     found = support(judge, LOUVRE, " ".join(numbers))
     assert len(parts) > 2
     assert set(numbers) <= {number for part in parts for number in part}  # all of it was read

@@ -21,7 +21,7 @@ pytest.importorskip("filelock")
 
 from demur.errors import LocalModelError
 from demur.local import EVERY, QWEN, Manifest, Mirror, pull, weights
-from demur.local.weights import file_sha256, find_fetched, find_weights
+from demur.local.weights import file_sha256, find_fetched, verified_weights
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,7 @@ manifest = Manifest(**{{**fields, "mirror": mirror}})
 
 def test_no_weights_names_the_one_command(registry: Path) -> None:
     with pytest.raises(LocalModelError, match="Run: demur models pull"):
-        find_weights()
+        verified_weights()
 
 
 def test_a_named_file_is_refused_until_its_user_vouches_for_it(
@@ -127,36 +127,36 @@ def test_a_named_file_is_refused_until_its_user_vouches_for_it(
     mine = tmp_path / "mine.gguf"
     mine.write_bytes(b"mine")
     with pytest.raises(LocalModelError) as refused:
-        find_weights(mine)
+        verified_weights(mine)
     for part in (QWEN.sha256, sha256(b"mine"), "sha256=", "DEMUR_GGUF_SHA256"):
         assert part in str(refused.value)
-    assert find_weights(mine, sha256(b"mine").upper()) == mine
+    assert verified_weights(mine, sha256(b"mine").upper()).path == mine
 
     monkeypatch.setenv("DEMUR_GGUF", str(mine))
     monkeypatch.setenv("DEMUR_GGUF_SHA256", sha256(b"mine"))
-    assert find_weights() == mine
+    assert verified_weights().path == mine
     monkeypatch.setenv("DEMUR_GGUF_SHA256", sha256(b"yours"))
     with pytest.raises(LocalModelError, match=sha256(b"yours")):
-        find_weights()
+        verified_weights()
 
 
 def test_a_named_file_that_is_not_there_is_not_replaced_by_another(
     registry: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(LocalModelError, match=r"absent\.gguf"):
-        find_weights(tmp_path / "absent.gguf")
+        verified_weights(tmp_path / "absent.gguf")
 
 
 def test_a_hash_without_a_file_is_refused(registry: Path) -> None:
     with pytest.raises(LocalModelError, match="DEMUR_GGUF"):
-        find_weights(sha256=sha256(b"mine"))
+        verified_weights(sha256=sha256(b"mine"))
 
 
 def test_a_managed_file_that_is_another_is_refused(registry: Path) -> None:
     weights.model_dir().mkdir()
     (weights.model_dir() / QWEN.file).write_bytes(b"not Qwen")
     with pytest.raises(LocalModelError, match="Fetch it again: demur models pull"):
-        find_weights()
+        verified_weights()
 
 
 def test_a_file_is_hashed_once_and_again_when_it_changed(

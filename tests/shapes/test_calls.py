@@ -96,22 +96,22 @@ def test_a_call_without_a_result_is_pending() -> None:
     assert document.page_content.endswith("deploy(to=live). It is not finished.")
 
 
-def test_a_call_with_an_empty_result_is_done() -> None:
-    document = came("  ")
-    assert status_of_call(document) == "done"
-    assert document.page_content.endswith("It succeeded.")
-
-
-def test_a_result_with_the_status_error_failed_whatever_it_says() -> None:
-    document = came('{"ok": true}', status="error")
-    assert status_of_call(document) == "failed"
-    assert document.page_content.endswith('It failed: {"ok": true}')
-
-
-def test_a_result_in_blocks_is_read_as_its_text() -> None:
-    document = came([{"type": "text", "text": "Error: "}, {"type": "text", "text": "no mailbox"}])
-    assert status_of_call(document) == "failed"
-    assert document.page_content.endswith("It failed: Error: no mailbox")
+@pytest.mark.parametrize(
+    ("document", "status", "end"),
+    [
+        (came("  "), "done", "It succeeded."),
+        (came('{"ok": true}', status="error"), "failed", 'It failed: {"ok": true}'),
+        (
+            came([{"type": "text", "text": "Error: "}, {"type": "text", "text": "no mailbox"}]),
+            "failed",
+            "It failed: Error: no mailbox",
+        ),
+    ],
+    ids=["an empty one", "with the status error, whatever it says", "in blocks"],
+)
+def test_a_result_is_told_behind_its_call(document: Document, status: str, end: str) -> None:
+    assert status_of_call(document) == status
+    assert document.page_content.endswith(f"send_mail(). {end}")
 
 
 # --- What a result says ---------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def test_the_state_of_an_attempt_is_the_state_of_the_call(
     assert status_from(name, args, result) == status
 
 
-@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000])
+@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000], ids=["a list", "an object"])
 def test_a_result_that_is_nested_too_deep_is_read_as_text(deep: str) -> None:
     assert status_of_call(came(deep)) == "done"
 

@@ -32,6 +32,10 @@ def sure(label: str) -> dict[str, Any]:
     return choice(label, **{one: 0.9 if one == label else (1 - 0.9) / 2 for one in labels})
 
 
+_CLIENT: dict[str, Any] = {"trust_env": False, "timeout": 30, "verify": False}
+"""Options of a client; without TLS, whose certificates take longer to read than the reply."""
+
+
 class HttpDecisions(BaseDecisionModel):
     """Ask a server on this machine, which `decisions_server` runs."""
 
@@ -52,11 +56,11 @@ class HttpDecisions(BaseDecisionModel):
         }
 
     def _classify(self, state: Any, questions: Any) -> ClassifierResponse:
-        with httpx.Client(trust_env=False, timeout=30) as client:
+        with httpx.Client(**_CLIENT) as client:
             return _read(client.post(**self._request(state, questions)))
 
     async def _aclassify(self, state: Any, questions: Any) -> ClassifierResponse:
-        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        async with httpx.AsyncClient(**_CLIENT) as client:
             return _read(await client.post(**self._request(state, questions)))
 
 

@@ -16,7 +16,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
 from demur import ClaimLabel, Evaluation, Sample
-from support.fakes import isolated, stage_of
+from support.fakes import deciding, isolated, stage_of
 from support.openai_server import Answer
 
 ATTRIBUTES = ("red", "heavy")
@@ -128,11 +128,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
     claim = isolated("claim", messages)
-    label = label_of(claim)
-    tokens = {name.value: -0.1 if name is label else -5.0 for name in ClaimLabel}
-    top = [{"token": token, "logprob": value} for token, value in tokens.items()]
-    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    return AIMessage(str(label), response_metadata=metadata)
+    return deciding(label_of(claim))
 
 
 def speak(stage: str, messages: Sequence[BaseMessage]) -> str:

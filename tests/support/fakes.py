@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,6 +14,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tracers.context import register_configure_hook
 from pydantic import Field, PrivateAttr
+
+from demur import ClaimLabel
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """A function from the stage (see `stage_of`) and the messages to the reply."""
@@ -116,6 +118,25 @@ def isolated(tag: str, messages: Sequence[BaseMessage]) -> str:
     """Return the text between the last delimiters of a tag."""
     text = "\n".join(_asked(messages))
     return re.findall(rf"<({tag}-\w+)>\n(.*?)\n</\1>", text, re.DOTALL)[-1][1]
+
+
+def labelled(messages: Sequence[BaseMessage], label: Callable[[str], object]) -> str:
+    """Return a label for each numbered claim of a request, as the stage "joint" asks for them."""
+    lines = (line.partition(". ") for line in isolated("claims", messages).splitlines())
+    return "\n".join(f"{number}. {label(claim)}" for number, _, claim in lines)
+
+
+def weighing(text: str, logprobs: Mapping[str, float]) -> AIMessage:
+    """Return a reply with the log-probabilities of what its first token may be."""
+    top = [{"token": token, "logprob": value} for token, value in logprobs.items()]
+    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+    return AIMessage(text, response_metadata=metadata)
+
+
+def deciding(label: ClaimLabel) -> AIMessage:
+    """Return a reply that is sure of a label."""
+    tokens = {str(one): -0.1 if one is label else -5.0 for one in ClaimLabel}
+    return weighing(str(label), tokens)
 
 
 def scripted(extraction: str, **labels: str) -> ScriptedModel:

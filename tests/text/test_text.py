@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from demur._text import count_tokens, least_tokens, replace_surrogates, sentences, windows, words
+from demur._text import count_tokens, replace_surrogates, sentences, windows, words
+from demur._text.cutting import least_tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 # fmt: off

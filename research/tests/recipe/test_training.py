@@ -268,7 +268,7 @@ def test_the_onnx_file_says_what_pytorch_says_and_the_small_judge_reads_it(
     judge, _ = encoded
     assert exporting.export_encoder(judge, few, tmp_path) < exporting.ROUNDED
     files = tmp_path / exporting.TOKENIZER, tmp_path / exporting.ENCODER
-    monkeypatch.setattr("demur.local.judges._files", lambda: files)
+    monkeypatch.setattr("demur.local.small_judge._files", lambda: files)
     monkeypatch.setattr("demur_judge.TEMPERATURE", 1.0)  # they are fitted to demur's own judge
     monkeypatch.setattr("demur_judge.SHIFT", 0.0)
     judged = SmallJudge().predict([(row.passages, row.shown) for row in few])

@@ -5,7 +5,7 @@ they are shown, and letters in other forms plain.
 """
 
 from demur._text.cleaning import harmless, one_line, replace_surrogates
-from demur._text.cutting import count_tokens, least_tokens, measured_windows, windows
+from demur._text.cutting import count_tokens, measured_windows, windows
 from demur._text.json_places import Path, Place, path_of, places, written
 from demur._text.markdown_code import code_in
 from demur._text.marks import (
@@ -33,7 +33,6 @@ __all__ = [
     "code_in",
     "count_tokens",
     "harmless",
-    "least_tokens",
     "marks_in",
     "marks_in_prose",
     "measured_windows",

@@ -31,8 +31,8 @@ from demur.evaluators.fewl.preference import Preference as Preference
 from demur.evaluators.fewl.preference import best_of as best_of
 from demur.evaluators.fewl.preference import preference as preference
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
-from demur.evaluators.refchecker.assertion import content_words as content_words
 from demur.evaluators.refchecker.assertion import only_asks as only_asks
+from demur.evaluators.refchecker.content_words import content_words as content_words
 from demur.evaluators.refchecker.context import refers as refers
 from demur.evaluators.refchecker.languages import likely as likely
 from demur.evaluators.refchecker.localization import nearest_quote as nearest_quote

@@ -1,23 +1,14 @@
 """Run a chat model in this process: llama.cpp behind its own OpenAI-compatible server.
 
-xllamacpp runs llama.cpp's server on a thread of this process. `ChatLocal` is langchain-openai's
-client, pointed at that server. A server starts at the first call, one for each file of weights and
-context length.
+`ChatLocal` is langchain-openai's client, pointed at that server (`server.py`).
 """
 
 from __future__ import annotations
 
 import copy
-import ctypes
-import gc
-import importlib
-import os
-import secrets
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +21,21 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
-from demur._system import at_the_end, end_abruptly, in_child, is_ending, lock
-from demur.errors import LocalModelError, MissingExtraError
-from demur.local.cores import usable_cores
+from demur._system import is_ending
+from demur.errors import MissingExtraError
 from demur.local.judges import ADAPTER, find_judge
+from demur.local.server import (
+    GENERATION,
+    JUDGEMENT,
+    Endpoint,
+    endpoint_of,
+    load_runtime,
+    name_of,
+)
 from demur.local.weights import QWEN, Weights, verified_weights
 from demur.runtime import CallPolicy
 
-# --- The server --------------------------------------------------------------------------------
-
-_GENERATION, _JUDGEMENT = 0, 1
-"""The slots of a server with an adapter: each has a prefix cache of its own."""
+_CLIENTS = {"client", "async_client", "root_client", "root_async_client"}
 
 
 def _adapter_of(weights: Weights) -> Weights | None:
@@ -55,156 +50,6 @@ def _adapter_of(weights: Weights) -> Weights | None:
         return find_judge(ADAPTER)
     except MissingExtraError:
         return None
-
-
-@dataclass(frozen=True)
-class _Endpoint:
-    """Hold the address of a running server, and the key that it asks for."""
-
-    url: str
-    key: str
-
-
-_lock = lock()
-_running: dict[tuple[Weights, int, Weights | None], tuple[_Endpoint, Any]] = {}
-"""The running servers, by weights, context length and adapter.
-
-Only this dict holds the server objects: see `_stop_all`.
-"""
-_forked = False
-"""Whether this process was forked from one in which a server ran."""
-
-
-def _endpoint(weights: Weights, n_ctx: int, adapter: Weights | None) -> _Endpoint:
-    """Return this process's server for these weights, started first if there is none."""
-    wanted = weights, n_ctx, adapter
-    while is_ending():  # a server that starts now would not be stopped
-        time.sleep(0.05)
-    with _lock:
-        if wanted not in _running:
-            _running[wanted] = _start(*wanted)
-        return _running[wanted][0]
-
-
-def _start(weights: Weights, n_ctx: int, adapter: Weights | None) -> tuple[_Endpoint, Any]:
-    runtime = _runtime()
-    params = runtime.CommonParams()
-    params.model.path = str(weights.path)
-    params.model_alias = {_name(weights)}  # otherwise replies would name the path
-    params.n_ctx = n_ctx
-    # One slot keeps one prefix cache warm; more add no throughput on a few cores.
-    params.n_parallel = 1
-    if adapter is not None:
-        loaded = runtime.CommonAdapterLoraInfo()
-        loaded.path, loaded.scale = str(adapter.path), 0.0  # a judgement asks for it
-        params.lora_adapters = [loaded]
-        # llama.cpp would reuse what it cached of a judgement for another request that begins alike.
-        # So judgements have a slot of their own, of the same length. `kv_unified` would have the
-        # slots share memory, which changes results in the last digits.
-        params.n_parallel, params.n_ctx, params.kv_unified = 2, 2 * n_ctx, False
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = usable_cores()
-    # States of earlier prompts kept in memory, in MiB: the default is 8 GiB. They are not used for
-    # a slot that a request names.
-    params.cache_ram_mib = 512 if adapter is None else 0
-    params.warmup = False
-    params.offline = True
-    params.verbosity = -1
-    # Loopback and any free port. Requests without the key, or from a web page, are refused.
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    key = secrets.token_urlsafe(32)
-    params.api_keys = [key]
-    params.cors_origins, params.cors_origins_explicit, params.cors_credentials = "", True, False
-    params.ui = False
-    params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
-    try:
-        server = runtime.Server(params)
-    except RuntimeError as error:
-        raise LocalModelError(
-            f"llama.cpp could not load {weights.path}: it is not a GGUF that llama.cpp can read, "
-            f"or there is too little memory for it and {n_ctx} tokens of context. Free memory or "
-            "lower n_ctx, or fetch the official file: demur models pull"
-        ) from error
-    # The interpreter's own teardown, and a fork's, must never destroy it: see `_stop_all`.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
-    return _Endpoint(server.listening_address, key), server
-
-
-def _name(weights: Weights) -> str:
-    """Return the model's name, without the path of the weights, which is private."""
-    official = weights.sha256 == QWEN.sha256
-    return "qwen2.5-coder-1.5b-instruct" if official else weights.path.stem
-
-
-def _runtime() -> Any:
-    """Import xllamacpp, with OpenMP's threads set to sleep while they wait.
-
-    By default they spin, which is 20 and more times slower on cores that other work uses, too.
-    OpenMP reads the setting once, when it is loaded.
-    """
-    name, before = "OMP_WAIT_POLICY", os.environ.get("OMP_WAIT_POLICY")
-    os.environ[name] = before or "passive"
-    try:
-        return importlib.import_module("xllamacpp")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("xllamacpp", "local", "the local model") from error
-    except ImportError as error:  # a system library is missing, which pip does not install
-        raise LocalModelError(
-            f"llama.cpp cannot be loaded: {error}. Install the library that this names; on Debian "
-            "and Ubuntu: apt-get install libgomp1"
-        ) from error
-    finally:
-        if before is None:
-            del os.environ[name]
-
-
-def _stop_all() -> None:
-    """Stop every server at exit: llama.cpp crashes if the process ends during a request.
-
-    A server stops once its connections have ended. A request in flight in a daemon thread would
-    keep its connection open for ever. So the connections are cut here, whatever HTTP library opened
-    them.
-    """
-    if _forked or not _running:
-        return
-    with _lock:
-        ports = {int(endpoint.url.rpartition(":")[2]) for endpoint, _ in _running.values()}
-        for candidate in gc.get_objects():
-            # Checked by type: isinstance would make proxies load the objects that they stand for.
-            if issubclass(type(candidate), socket.socket):
-                try:
-                    host, port = candidate.getpeername()[:2]
-                    if host == "127.0.0.1" and port in ports:
-                        candidate.shutdown(socket.SHUT_RDWR)
-                except (OSError, TypeError, ValueError):
-                    continue  # not connected, or not an internet socket
-        while _running:
-            _, (_, server) = _running.popitem()
-            ctypes.pythonapi.Py_DecRef(ctypes.py_object(server))
-            del server  # the last reference: its destructor stops the server and waits for it
-
-
-def _forget() -> None:
-    """Forget the servers in a forked process, which has their memory but none of their threads.
-
-    The process starts servers of its own. llama.cpp's teardown would wait for the missing threads,
-    so the process ends without it.
-    """
-    global _forked
-    if not _running:
-        return
-    _running.clear()
-    _forked = True
-    end_abruptly()
-
-
-in_child(_forget)
-at_the_end(_stop_all)  # until then, answers that wait for a judge may ask it
-
-
-# --- The chat model ----------------------------------------------------------------------------
-
-_CLIENTS = {"client", "async_client", "root_client", "root_async_client"}
 
 
 class ChatLocal(ChatOpenAI):
@@ -257,7 +102,7 @@ class ChatLocal(ChatOpenAI):
 
     _weights: Weights = PrivateAttr()
     _adapter: Weights | None = PrivateAttr(default=None)
-    _connected: _Endpoint | None = PrivateAttr(default=None)
+    _connected: Endpoint | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def validate_environment(self) -> Self:
@@ -266,16 +111,16 @@ class ChatLocal(ChatOpenAI):
         This replaces the validator of `ChatOpenAI`, which makes the clients. Here the first call
         makes them, when the server's address is known. Settings for OpenAI's endpoint are ignored.
         """
-        _runtime()  # here, so that a missing library is reported before the first call
+        load_runtime()  # here, so that a missing library is reported before the first call
         self._weights = verified_weights(self.gguf, self.sha256)
         self._adapter = _adapter_of(self._weights)
-        self.model_name = self.model_name or _name(self._weights)
+        self.model_name = self.model_name or name_of(self._weights)
         return self
 
     @contextmanager
     def _session(self) -> Iterator[None]:
         """Point the clients at this process's server for the length of a call."""
-        endpoint = _endpoint(self._weights, self.n_ctx, self._adapter)
+        endpoint = endpoint_of(self._weights, self.n_ctx, self._adapter)
         if endpoint != self._connected:
             options: dict[str, Any] = {
                 "base_url": f"{endpoint.url}/v1",
@@ -310,13 +155,13 @@ class ChatLocal(ChatOpenAI):
         """
         if self._adapter is None:
             return None
-        return {"extra_body": {"id_slot": _JUDGEMENT, "lora": [{"id": 0, "scale": 1.0}]}}
+        return {"extra_body": {"id_slot": JUDGEMENT, "lora": [{"id": 0, "scale": 1.0}]}}
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload = super()._get_request_payload(*args, **kwargs)
         if self._adapter is not None:
             body = payload.get("extra_body") or {}
-            payload["extra_body"] = {"id_slot": _GENERATION, **body}
+            payload["extra_body"] = {"id_slot": GENERATION, **body}
         return payload
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:

@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur._text import replace_surrogates
-from demur.local.sessions import loaded, need_packages, uncut
+from demur.local.sessions import delaying_exit, loaded, need_packages
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
 _TOKENIZED_AT_ONCE = 512
@@ -54,7 +54,9 @@ class MiniLM(Embeddings):
         encodings = [
             encoding
             for start in range(0, len(whole), _TOKENIZED_AT_ONCE)
-            for encoding in uncut(tokenizer.encode_batch, whole[start : start + _TOKENIZED_AT_ONCE])
+            for encoding in delaying_exit(
+                tokenizer.encode_batch, whole[start : start + _TOKENIZED_AT_ONCE]
+            )
         ]
         # Texts of similar length are computed together, so that little time is lost on padding.
         order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
@@ -77,7 +79,7 @@ def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]
     for at, one in enumerate(tokens):
         ids[at, : len(one)], mask[at, : len(one)] = one, 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    (states,) = uncut(session.run, None, inputs)
+    (states,) = delaying_exit(session.run, None, inputs)
     return mean_direction(states, mask)
 
 

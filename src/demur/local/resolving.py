@@ -8,7 +8,7 @@ import re
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, needs
-from demur.local.judges import SMALL, SmallJudge
+from demur.local.small_judge import SMALL, SmallJudge
 from demur.runtime import decision_model
 
 # Reasoning models reject a request with a temperature.

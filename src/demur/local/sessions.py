@@ -68,7 +68,7 @@ def loaded(
         if (tokenizer, weights) not in _sessions:
             if verify is not None:
                 verify()
-            made, session = uncut(_load, tokenizer, weights, 1 if one_core else 0)
+            made, session = delaying_exit(_load, tokenizer, weights, 1 if one_core else 0)
             if longest is not None:
                 made.enable_truncation(longest)
             _sessions[tokenizer, weights] = made, _InTurns(session) if one_core else session
@@ -85,10 +85,10 @@ class _InTurns:
     def run(self, outputs: Any, inputs: Any) -> Any:
         """Run the session as `InferenceSession.run` does."""
         with self._turns:
-            return uncut(self._session.run, outputs, inputs)
+            return delaying_exit(self._session.run, outputs, inputs)
 
 
-def uncut(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+def delaying_exit(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Make a call into C++ or Rust, during which the process does not end.
 
     A thread that came back from it while the interpreter ends would abort the process.

@@ -95,8 +95,8 @@ def model_dir() -> Path:
     return Path(platformdirs.user_cache_dir("demur")) / "models"
 
 
-def find_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Path:
-    """Return the path of verified weights: the file that you name, else the one `pull` fetched.
+def verified_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Weights:
+    """Return verified weights: the file that you name, else the one that `pull` fetched.
 
     Nothing is downloaded.
 
@@ -108,11 +108,6 @@ def find_weights(gguf: str | Path | None = None, sha256: str | None = None) -> P
     Raises:
         LocalModelError: There is no such file, or it has another sha256.
     """
-    return verified_weights(gguf, sha256).path
-
-
-def verified_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Weights:
-    """Return the path of verified weights, and their sha256; see `find_weights`."""
     named = gguf or os.environ.get("DEMUR_GGUF")
     if not named and sha256:
         raise LocalModelError(

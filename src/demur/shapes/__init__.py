@@ -8,7 +8,8 @@ This room promises to the others:
 - Edits are made in a copy.
 """
 
-from demur.shapes.answers import ANSWER_KEYS, Answer, find_answer, stays
+from demur.shapes.answer_edits import Answer
+from demur.shapes.answers import find_answer, stays
 from demur.shapes.calls import (
     calls_last,
     parts_of_call,
@@ -19,17 +20,14 @@ from demur.shapes.calls import (
 from demur.shapes.chunks import Form, added, fits, last_chunks, others_in, read_chunk, streamed_in
 from demur.shapes.data import NoSuchForm
 from demur.shapes.finding import (
+    ANSWER_KEYS,
     CALLS,
     CONTEXT_KEYS,
-    ContextsReader,
     Own,
-    Reader,
     as_documents,
     distinct,
     find_contexts,
     find_question,
-    kind_of,
-    prompt_messages,
     under_context_keys,
     with_found,
 )
@@ -37,6 +35,7 @@ from demur.shapes.messages import (
     find_messages,
     is_users,
     last_written,
+    prompt_messages,
     said_by_user,
     sources,
     this_turn,
@@ -44,12 +43,14 @@ from demur.shapes.messages import (
 )
 from demur.shapes.outcomes import CallStatus
 from demur.shapes.passed_on import alike, as_given
-from demur.shapes.readers import check_reader
+from demur.shapes.readers import ContextsReader, Reader, check_reader, kind_of
+from demur.shapes.tool_names import READING
 
 __all__ = [
     "ANSWER_KEYS",
     "CALLS",
     "CONTEXT_KEYS",
+    "READING",
     "Answer",
     "CallStatus",
     "ContextsReader",

@@ -14,9 +14,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from demur._secrets import SECRET, is_secret_name, known_secrets, secrets_in, without_secrets
 from demur._text import plain, replace_surrogates
 from demur.schema import Sample
-from demur.shapes.finding import as_messages, distinct, in_parts, kind_of
+from demur.shapes.finding import distinct
+from demur.shapes.forms import as_messages, in_parts
 from demur.shapes.messages import last_written, sources, this_turn
 from demur.shapes.outcomes import CallStatus, status_of_result
+from demur.shapes.readers import kind_of
 
 _STATUS, _EARLIER, _ARGUMENTS = "tool_call", "earlier", "arguments"
 # A result of more characters stands in a document of its own, and is cut here.

@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
 from langchain_core.runnables.utils import AddableDict
 
-from demur.shapes.answers import ANSWER_KEYS
-from demur.shapes.finding import Reader, text_of
+from demur.shapes.finding import ANSWER_KEYS, text_of
+from demur.shapes.readers import Reader
 
 
 @dataclass(frozen=True)

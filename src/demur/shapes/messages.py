@@ -11,7 +11,9 @@ from langchain_core.prompt_values import PromptValue
 
 from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.shapes.finding import Reader, as_documents, as_fields, as_messages, kind_of, read
+from demur.shapes.finding import as_documents, as_fields
+from demur.shapes.forms import as_messages
+from demur.shapes.readers import Reader, kind_of, read
 
 _USER, _TURN, _TOOL = "user", "turn", "tool"
 
@@ -93,6 +95,22 @@ def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]
     lone = [value for value in values if isinstance(value, BaseMessage)]
     listed = [value for value in values if not isinstance(value, BaseMessage)]
     return [message for value in (*listed, *lone) for message in _messages_in(value)]
+
+
+def prompt_messages(prompt: Any) -> list[BaseMessage]:
+    """Return a prompt, in any form that LangChain's chat models take, as messages.
+
+    Raises:
+        DemurError: The value is not a prompt.
+    """
+    if isinstance(prompt, PromptValue):
+        return prompt.to_messages()
+    if isinstance(prompt, str) and prompt:
+        return [HumanMessage(prompt)]
+    messages = as_messages(prompt) if isinstance(prompt, Sequence) and prompt else []
+    if not messages:
+        raise DemurError(f"expected a prompt, which is a text or messages, got {kind_of(prompt)}")
+    return messages
 
 
 def said_by_user(text: str, turn: int) -> Document:

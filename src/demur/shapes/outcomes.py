@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal
 
+from demur.shapes.tool_names import SEEKING
+
 CallStatus = Literal["done", "failed", "pending", "none"]
 """What came of a call: it returned, it failed, it has not finished. "none" stands for a trace
 without any call."""
@@ -73,8 +75,6 @@ _FAILED_TEXT = re.compile(
     rf"|nicht\sge\w+){_WHY}",
     re.IGNORECASE | re.DOTALL,
 )
-# Tools that did their work if they found nothing.
-_SEEKS = re.compile("check|fetch|find|get|list|look|query|read|search")
 _LONGEST_FAILED_TEXT, _MOST_WORDS = 200, 400
 # What is all that a result says, or the state in it.
 _FAILED_STATE = re.compile(
@@ -209,7 +209,7 @@ def _failed(text: str, call: _Asked, *, state: bool = False) -> bool:
         return False
     of_asked = found.groupdict()
     meant = of_asked.get("meant")
-    seeks = of_asked.get("sought") and _SEEKS.search(call.tool.lower())
+    seeks = of_asked.get("sought") and any(verb in call.tool.lower() for verb in SEEKING)
     return not seeks and not (meant and call.meant(meant))
 
 

@@ -35,7 +35,7 @@ from demur.evaluators import ZeroShot
 from demur.guard import Feedback
 from demur.runtime import Scope, within_scope
 from demur.shapes import CALLS, calls_last, said_by_user, sample_of, tool_calls
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, deciding, isolated, labelled
 from support.guarded import Chain, traced
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -72,13 +72,8 @@ class Judge:
             return f'("{said[0]}", "{said[1]}", "{said[2]}")'
         reference = isolated("reference", messages)
         if stage == "joint":
-            lines = [line.partition(". ") for line in isolated("claims", messages).splitlines()]
-            return "\n".join(f"{at}. {self._label(reference, claim)}" for at, _, claim in lines)
-        label = self._label(reference, isolated("claim", messages))
-        tokens = {str(one): -0.1 if one is label else -5.0 for one in ClaimLabel}
-        top = [{"token": token, "logprob": value} for token, value in tokens.items()]
-        metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-        return AIMessage(str(label), response_metadata=metadata)
+            return labelled(messages, lambda claim: self._label(reference, claim))
+        return deciding(self._label(reference, isolated("claim", messages)))
 
     def _label(self, reference: str, claim: str) -> ClaimLabel:
         self.asked.append((reference, claim))
@@ -509,21 +504,27 @@ def test_a_short_call_that_changed_something_supports_what_holds_since() -> None
     assert labels(found) == [(E, None)]
 
 
-def test_a_fact_that_a_second_search_found_holds_though_the_first_failed() -> None:
-    made: list[Made] = [
-        ("search", {"query": "population of Paris in millions"}, "TimeoutError: too slow"),
-        ("open_page", {"title": "Paris"}, "The population of Paris is 2.1 million."),
-    ]
-    found = check(Judge(E), "The population of Paris is 2.1 million.", *made)
-    assert labels(found) == [(E, None)]
-
-
-def test_a_fact_about_all_of_something_holds_though_a_search_failed() -> None:
-    made: list[Made] = [
-        ("search", {"query": "museums Monday"}, "TimeoutError: too slow"),
-        ("search", {"query": "opening hours museums"}, "All museums are closed on Mondays."),
-    ]
-    assert labels(check(Judge(E), "All museums are closed on Monday.", *made)) == [(E, None)]
+@pytest.mark.parametrize(
+    ("query", "second", "answer"),
+    [
+        (
+            "population of Paris in millions",
+            ("open_page", {"title": "Paris"}, "The population of Paris is 2.1 million."),
+            "The population of Paris is 2.1 million.",
+        ),
+        (
+            "museums Monday",
+            ("search", {"query": "opening hours museums"}, "All museums are closed on Mondays."),
+            "All museums are closed on Monday.",
+        ),
+    ],
+    ids=["of one thing", "of all"],
+)
+def test_a_fact_that_a_second_search_found_holds_though_the_first_failed(
+    query: str, second: Made, answer: str
+) -> None:
+    first: Made = ("search", {"query": query}, "TimeoutError: too slow")
+    assert labels(check(Judge(E), answer, first, second)) == [(E, None)]
 
 
 def test_a_fact_that_a_result_states_holds_though_a_booking_for_it_failed() -> None:
@@ -854,14 +855,10 @@ def test_other_evaluators_see_no_calls() -> None:
     assert "The assistant called" not in "".join(shown)
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [[], [HumanMessage("Do it.")], [HumanMessage("Do it."), *trace(SENT)], ["not", "messages"]],
-)
-def test_messages_without_an_answer_are_refused(messages: list[Any]) -> None:
+def test_messages_without_an_answer_are_refused() -> None:
     judge = Judge(E)
     with pytest.raises(ValueError, match="expected messages that end with the model's answer"):
-        judge.checker().invoke({"messages": messages})
+        judge.checker().invoke({"messages": [HumanMessage("Do it."), *trace(SENT)]})
     assert judge.asked == []
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur import Sample
-from demur.evaluators.refchecker.assertion import states_nothing, too_short
+from demur.evaluators.refchecker.assertion import states_nothing
+from demur.evaluators.refchecker.content_words import too_short
 from demur.evaluators.refchecker.coverage import stating
 
 NOTHING = [

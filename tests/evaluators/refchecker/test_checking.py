@@ -16,7 +16,7 @@ from demur.evaluators.refchecker.prompts import JOINT, LOGPROBS, PER_CLAIM
 from demur.evaluators.refchecker.references import pack, passages
 from demur.runtime import drive
 from demur.schema import ClaimLabel
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, weighing
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 WINDOWS = pack(passages([Document(page_content="A reference.")], None, 100, 0), 100)
@@ -27,9 +27,9 @@ def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         found = shares[isolated("claim", messages)]
-        top = [{"token": str(label)[:4], "logprob": math.log(p)} for label, p in found.items()]
-        logprobs = {"content": [{**top[0], "top_logprobs": top}]} if top else None
-        return AIMessage("x", response_metadata={"logprobs": logprobs})
+        if not found:
+            return AIMessage("x", response_metadata={"logprobs": None})
+        return weighing("x", {str(label)[:4]: math.log(p) for label, p in found.items()})
 
     return ScriptedModel(script=script)
 

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, RefChecker, Sample
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, labelled
 
 ANSWER = "Ilse Korn was a clockmaker. She lived in Graz. She made its clock. Graz is old enough."
 SENTENCES = [
@@ -23,8 +23,7 @@ SENTENCES = [
 def check(checker: str, answer: str = ANSWER, **given: Any) -> tuple[Evaluation, ScriptedModel]:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "joint":
-            lines = isolated("claims", messages).splitlines()
-            return "\n".join(f"{line.partition('.')[0]}. Entailment" for line in lines)
+            return labelled(messages, lambda claim: "Entailment")
         return "Entailment"
 
     model = ScriptedModel(script=script)

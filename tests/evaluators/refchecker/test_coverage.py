@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from demur import Evaluation, RefChecker, Sample
 from demur.evaluators import as_sample
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, labelled
 
 E, N = "Entailment", "Neutral"
 
@@ -21,11 +21,7 @@ def judged(answer: Any, nominated: Sequence[str] = (), question: str | None = No
     def script(stage: str, messages: Any) -> str:
         if stage == "extraction":
             return "\n".join(map(_triplet, nominated)) or "No claims"
-        lines = isolated("claims", messages).splitlines()
-        return "\n".join(
-            f"{number}. {E if claim in nominated else N}"
-            for number, _, claim in (line.partition(". ") for line in lines)
-        )
+        return labelled(messages, lambda claim: E if claim in nominated else N)
 
     sample = {"question": question, "answer": answer, "contexts": ["A text."]}
     return RefChecker(ScriptedModel(script=script)).invoke(sample)

@@ -75,6 +75,18 @@ def sample_of(count: int) -> dict[str, Any]:
     return {"question": "Which?", "answer": " ".join(said), "contexts": ["A list of items."]}
 
 
+def edited(edit: Callable[[Any, Any], None]) -> TrueDecisions:
+    """Return a model whose responses a function edits, given each one with its questions."""
+
+    class Edited(TrueDecisions):
+        def _classify(self, state: Any, questions: Any) -> Any:
+            found = super()._classify(state, questions)
+            edit(found, questions)
+            return found
+
+    return Edited()
+
+
 def labels(found: Evaluation) -> list[ClaimLabel | None]:
     return [claim.label for claim in found.claims]
 
@@ -261,26 +273,20 @@ def test_a_model_that_returns_no_response_is_undetermined_and_its_error_says_why
 def test_an_answer_that_was_changed_after_it_was_made_is_checked_again(
     field: str, value: Any
 ) -> None:
-    class Changed(TrueDecisions):
-        def _classify(self, state: Any, questions: Any) -> Any:
-            found = super()._classify(state, questions)
-            if "claim_1" in questions:
-                setattr(found.choices["claim_1"], field, value)
-            return found
+    def change(found: Any, questions: Any) -> None:
+        if "claim_1" in questions:
+            setattr(found.choices["claim_1"], field, value)
 
-    found = RefChecker(Changed()).invoke(facts.sample(3))
+    found = RefChecker(edited(change)).invoke(facts.sample(3))
     assert labels(found) == [None, C]
     assert f"claim_1.choice.{field}" in errors(found)[0]
 
 
 def test_a_usage_that_lacks_a_count_costs_no_label() -> None:
-    class Counted(TrueDecisions):
-        def _classify(self, state: Any, questions: Any) -> Any:
-            found = super()._classify(state, questions)
-            found.usage = {"input_tokens": 7}  # type: ignore[typeddict-item]  # as it may come
-            return found
+    def count(found: Any, questions: Any) -> None:
+        found.usage = {"input_tokens": 7}
 
-    found = RefChecker(Counted()).invoke(facts.sample(2))
+    found = RefChecker(edited(count)).invoke(facts.sample(2))
     assert (found.passed, found.usage.input_tokens, found.usage.output_tokens) == (True, 7, 0)
 
 
@@ -289,15 +295,11 @@ SHARES = st.floats(min_value=0, max_value=1e307)
 
 @given(st.tuples(SHARES, SHARES, SHARES).filter(lambda shares: sum(shares) > 1e-300))
 def test_probabilities_are_made_to_sum_to_one_and_decide(shares: tuple[float, ...]) -> None:
-    class Fixed(TrueDecisions):
-        def _classify(self, state: Any, questions: Any) -> Any:
-            given = dict(zip(DECISION_LABELS, shares, strict=True))
-            found = super()._classify(state, questions)
-            (answer,) = found.choices.values()
-            answer.probabilities = given
-            return found
+    def fix(found: Any, questions: Any) -> None:
+        (answer,) = found.choices.values()
+        answer.probabilities = dict(zip(DECISION_LABELS, shares, strict=True))
 
-    (claim,) = RefChecker(Fixed()).invoke(sample_of(1)).claims
+    (claim,) = RefChecker(edited(fix)).invoke(sample_of(1)).claims
     assert claim.probabilities is not None
     assert sum(claim.probabilities.values()) == pytest.approx(1)
     assert (claim.label is E) is (claim.probabilities[E] >= 0.5)

@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import Prompt
-from support.fakes import ScriptedModel, isolated, scripted
+from support.fakes import ScriptedModel, isolated, labelled, scripted
 
 E, N, C = "Entailment", "Neutral", "Contradiction"
 
@@ -155,8 +155,7 @@ def test_a_long_answer_is_extracted_stretch_by_stretch_and_all_of_it_is_checked(
         if stage == "extraction":
             numbers = [int(n) for n in isolated("answer", messages).split() if n.isdigit()]
             return "\n".join(f'("Item", "has the number", "{n}")' for n in numbers)
-        asked = isolated("claims", messages).splitlines()
-        return "\n".join(f"{line.partition('.')[0]}. Entailment" for line in asked)
+        return labelled(messages, lambda claim: E)
 
     answer = " ".join(f"Item has the number {at} ." for at in range(300))
     model = ScriptedModel(script=script)

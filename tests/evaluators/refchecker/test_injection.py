@@ -47,9 +47,7 @@ def _tags(text: str) -> list[str]:
     return re.findall(r"<[^<>\s][^<>]*>", text)
 
 
-def _judged(
-    checker: str, case_at: int, place: str, text: str, verdict: str = "Contradiction"
-) -> Evaluation:
+def _judged(checker: str, case_at: int, place: str, text: str, verdict: str) -> Evaluation:
     """Return the evaluation of a judge that quotes what it was shown before its verdict."""
     case = placed(CASES[case_at % len(CASES)], place, text)
 
@@ -67,21 +65,15 @@ def _judged(
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", ["joint", "per_claim"])
 @pytest.mark.parametrize("place", ["passage", "claim"])
-def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, place: str) -> None:
+@pytest.mark.parametrize("label", [ClaimLabel.CONTRADICTION, None], ids=["a verdict", "no verdict"])
+def test_what_a_judge_quotes_is_no_verdict(
+    label: ClaimLabel | None, place: str, checker: str
+) -> None:
     for at, injection in enumerate(INJECTIONS):
-        found = _judged(checker, at, place, injection.text)
-        assert {claim.label for claim in found.claims} == {ClaimLabel.CONTRADICTION}, injection
-        assert found.passed is False
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("checker", ["joint", "per_claim"])
-@pytest.mark.parametrize("place", ["passage", "claim"])
-def test_a_judge_that_only_quotes_has_given_no_verdict(checker: str, place: str) -> None:
-    for at, injection in enumerate(INJECTIONS):
-        found = _judged(checker, at, place, injection.text, verdict="")
-        assert {claim.label for claim in found.claims} == {None}, injection
-        assert found.undetermined
+        found = _judged(checker, at, place, injection.text, str(label or ""))
+        assert {claim.label for claim in found.claims} == {label}, injection
+        assert found.undetermined is (label is None)
+        assert found.passed is (None if label is None else False)
 
 
 def test_our_own_examples_are_shown_as_they_are_written() -> None:

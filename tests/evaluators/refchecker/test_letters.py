@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from demur import Evaluation, RefChecker
 from demur.evaluators.refchecker.letters import other_letters
 from demur.schema import ClaimLabel
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, weighing
 
 MUSEUM = "The museum is open from Tuesday to Sunday, and entry is free on Fridays."
 # The claim that entry is free on Fridays.
@@ -79,9 +79,7 @@ def _check(answer: str, contexts: Sequence[str], **options: Any) -> tuple[Evalua
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         asked.append(isolated("claim", messages))
-        top = [{"token": "Entailment", "logprob": -0.1}, {"token": "Neutral", "logprob": -3.0}]
-        metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-        return AIMessage("Entailment", response_metadata=metadata)
+        return weighing("Entailment", {"Entailment": -0.1, "Neutral": -3.0})
 
     checker = RefChecker(_Local(script=script), **options)
     return checker.invoke({"answer": answer, "contexts": contexts}), asked

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from demur import Budget, Evaluation, Guard, RefChecker, Sample
 from demur._text import count_tokens
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, isolated, labelled
 from support.tiny import with_torch
 
 DOCUMENTS, WORDS = 60, 2000
@@ -34,11 +34,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
     reference = isolated("reference", messages)
     if stage == "claim":
         return "Entailment" if isolated("claim", messages) in reference else "Neutral"
-    lines = (line.partition(". ") for line in isolated("claims", messages).splitlines())
-    return "\n".join(
-        f"{number}. {'Entailment' if claim in reference else 'Neutral'}"
-        for number, _, claim in lines
-    )
+    return labelled(messages, lambda claim: "Entailment" if claim in reference else "Neutral")
 
 
 def check(model: ScriptedModel, sample: Sample, **options: Any) -> Evaluation:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker, Sample
 from demur.runtime import Scope, within_scope
-from support.fakes import ScriptedModel, isolated
+from support.fakes import ScriptedModel, deciding, isolated, labelled
 
 MODES = ["joint", "per_claim", "logprobs"]
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -32,14 +32,8 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return "\n".join(f'("{item}", "is", "{what}")' for item, what in items) or "No claims"
     reference = isolated("reference", messages)
     if stage == "joint":
-        lines = (line.partition(". ") for line in isolated("claims", messages).splitlines())
-        return "\n".join(f"{number}. {truth(reference, claim)}" for number, _, claim in lines)
-    claim = isolated("claim", messages)
-    label = truth(reference, claim)
-    tokens = {str(one): -0.1 if one is label else -5.0 for one in ClaimLabel}
-    top = [{"token": token, "logprob": value} for token, value in tokens.items()]
-    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    return AIMessage(str(label), response_metadata=metadata)
+        return labelled(messages, lambda claim: truth(reference, claim))
+    return deciding(truth(reference, isolated("claim", messages)))
 
 
 def asked(model: ScriptedModel) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker, Threshold
 from demur.calibration import calibrate, passes_up_to
-from support.fakes import ScriptedModel, isolated, scripted
+from support.fakes import ScriptedModel, isolated, scripted, weighing
 
 REFERENCES = ["Page one. " + "x " * 40, "Page two. " + "y " * 40]
 """Two references that are read one by one."""
@@ -49,9 +49,7 @@ def checker(shares: Shares, **options: Any) -> RefChecker:
 def _first_token(share: float) -> AIMessage:
     others = (1 - share) / 2
     shares = {"Entailment": share, "Neutral": others, "Contradiction": others}
-    top = [{"token": token, "logprob": math.log(one)} for token, one in shares.items()]
-    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    return AIMessage("x", response_metadata=metadata)
+    return weighing("x", {token: math.log(one) for token, one in shares.items()})
 
 
 def judged(shares: Shares, **options: Any) -> Evaluation:

@@ -18,7 +18,7 @@ from demur.guard import REFUSAL, UNCHECKED
 from demur.local import SmallJudge
 from demur.schema import ClaimLabel
 from demur.scoring import read_results
-from support.fakes import ScriptedModel, scripted
+from support.fakes import ScriptedModel, scripted, weighing
 
 pytest.importorskip("demur_judge")
 E, C = ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION
@@ -79,13 +79,9 @@ def test_a_claim_that_it_cannot_read_is_undetermined() -> None:
 @pytest.mark.parametrize("checker", ["small", "logprobs"])
 def test_from_which_probability_a_claim_is_supported_is_an_option(checker: str) -> None:
     said = "The Louvre opened as a museum."
-    if checker == "small":
-        made = {least: RefChecker("small", supported_from=least) for least in (0.01, 0.999)}
-    else:
-        made = {
-            least: RefChecker(ScriptedModel(script=_even), checker="logprobs", supported_from=least)
-            for least in (0.01, 0.999)
-        }
+    model: Any = "small" if checker == "small" else ScriptedModel(script=_even)
+    options = {} if checker == "small" else {"checker": checker}
+    made = {least: RefChecker(model, supported_from=least, **options) for least in (0.01, 0.999)}
     found = {
         least: evaluator.invoke({"answer": said, "contexts": [LOUVRE]})
         for least, evaluator in made.items()
@@ -100,9 +96,7 @@ def test_from_which_probability_a_claim_is_supported_is_an_option(checker: str) 
 
 
 def _even(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
-    top = [{"token": str(label), "logprob": -1.1} for label in ClaimLabel]
-    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
-    return AIMessage("x", response_metadata=metadata)
+    return weighing("x", {str(label): -1.1 for label in ClaimLabel})
 
 
 def test_where_it_has_no_effect_it_is_refused() -> None:
@@ -116,14 +110,18 @@ def test_where_it_has_no_effect_it_is_refused() -> None:
 # -- Where it is no judge --------------------------------------------------------------------------
 
 
-def test_claims_that_a_model_would_write_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"claims='triplets' needs a chat model .*'sentences'"):
-        RefChecker("small", claims="triplets")
-
-
-def test_another_checker_beside_it_is_refused() -> None:
-    with pytest.raises(ValueError, match="leave out checker='joint'"):
-        RefChecker("small", checker="joint")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"claims": "triplets"}, r"claims='triplets' needs a chat model .*'sentences'"),
+        ({"checker": "joint"}, "leave out checker='joint'"),
+    ],
+)
+def test_what_a_model_would_write_and_another_checker_are_refused(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        RefChecker("small", **options)
 
 
 @pytest.mark.parametrize("make", [FEWL, ReverseValidation, demur.resolve_model])

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from demur.evaluators.base import LabelledClaims
-from demur.evaluators.refchecker.assertion import beginnings, denies, denies_behind_contrast
+from demur.evaluators.refchecker.assertion import denies, denies_behind_contrast
 from demur.evaluators.refchecker.calls import (
     Call,
     calls_in,
@@ -30,6 +30,7 @@ from demur.evaluators.refchecker.calls import (
     quoted,
     repeating,
 )
+from demur.evaluators.refchecker.content_words import beginnings
 from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side

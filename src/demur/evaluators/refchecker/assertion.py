@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from demur._text import UNSPACED, WORD_SIGNS, word_set, words
+from demur._text import WORD_SIGNS
 from demur.evaluators.refchecker.languages import (
     CONTRAST,
     NOTHING,
     Language,
-    languages,
     likely,
     nearest,
     plain,
@@ -24,12 +23,6 @@ from demur.evaluators.refchecker.languages import (
 
 # A longer sentence or clause counts as a statement.
 _LONGEST = 400
-# A text with fewer content words than this cannot be understood without the question.
-_LEAST_WORDS = 3
-_LEAST_WORDS_OF_A_SENTENCE = 2
-_LEAST_OF_SIGNS = 2.5
-_BEGINNING = 6
-_SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
 _MOST_TAG_WORDS = 3
 _MOST_TAG_SIGNS = 5
 
@@ -39,7 +32,6 @@ _POLITE = (
 )
 
 _QUESTION_MARKS = "?\uff1f\u061f"
-_DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CLAUSES = re.compile(
     r"[,;:()\u2014\u2013\uff0c\u3001\uff1b\uff1a\u060c\u061b\u3002\u2026!.\uff01\u0964]+|\s-+\s|\n"
     r"|(?<=\s)(?=[\u00bf\u00a1])"
@@ -148,46 +140,6 @@ def stated_from(sentence: str) -> int:
     return 0 if states_nothing(rest) else begin + len(rest) - len(rest.lstrip())
 
 
-def too_short(text: str) -> bool:
-    """Return whether a text says too little to be checked by itself: "No.", "11 years", "1911".
-
-    Words that only hold a sentence together do not count. In a script whose characters are words,
-    two characters count as one word; in Korean, three.
-    """
-    text = _DIGITS.sub("0", text)
-    tokens = [word for word, _, _ in words(text)]
-    signs = [word for word in tokens if UNSPACED.fullmatch(word)]
-    hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
-    others = len(tokens) - len(signs)
-    others -= sum(word in _function_words(text) for word in tokens if word not in signs)
-    total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
-    if signs:
-        return total < _LEAST_OF_SIGNS
-    clausal = any(
-        not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
-        for one in likely(text)
-    )
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
-
-
-def content_words(text: str) -> frozenset[str]:
-    """Return the content words of a text, case-folded.
-
-    Words that only hold sentences together are left out, and so are single Latin letters, such as
-    the "s" of "town's".
-    """
-    return frozenset(
-        word
-        for word in word_set(text) - _function_words(text)
-        if len(word) > 1 or not word.isascii() or word.isdigit()
-    )
-
-
-def beginnings(text: str) -> frozenset[str]:
-    """Return the first letters of each content word, so that "opened" and "opening" are alike."""
-    return frozenset(word[:_BEGINNING] for word in content_words(text))
-
-
 def denies(text: str) -> bool:
     """Return whether a text has a word that turns a statement into its opposite."""
     text = plain(text)
@@ -205,20 +157,6 @@ def denies_behind_contrast(text: str) -> bool:
         for match in _contrasts(one, one.rewritten(text))
         if not one.pattern("contrast.joining").fullmatch(match.group())
     )
-
-
-def is_number(word: str) -> bool:
-    """Return whether a word has a digit, or is a number in words."""
-    return any(map(str.isdigit, word)) or any(
-        word in language.words("words.numbers") for language in languages()
-    )
-
-
-@lru_cache(maxsize=1024)
-def _function_words(text: str) -> frozenset[str]:
-    """Return the function words of a text's language; of several, those that all of them have."""
-    each = [language.words("words.function") for language in likely(text)]
-    return frozenset.intersection(*each) if each else frozenset()
 
 
 def _bare(clause: str) -> str:

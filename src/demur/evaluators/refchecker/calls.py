@@ -8,18 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from demur.evaluators.refchecker.assertion import beginnings
+from demur.evaluators.refchecker.content_words import beginnings
 from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import CallStatus, parts_of_call, status_of_call
+from demur.shapes import READING, CallStatus, parts_of_call, status_of_call
 
-# Words of the names of tools that only read: verbs, and what is read.
-_READS = frozenset(
-    [
-        *("browse", "calculate", "check", "compute", "count", "describe", "fetch", "find", "get"),
-        *("grep", "inspect", "list", "look", "lookup", "ls", "query", "read", "retrieve"),
-        *("scrape", "search", "select", "show", "view"),
-    ]
-)
+# Words of the names of tools that tell what is read.
 _READ_FROM = frozenset(["google", "web", "wiki"])
 # Words of the names of tools that keep what the assistant thinks.
 _NOTES = frozenset(
@@ -60,12 +53,12 @@ class Call:
     @property
     def changes_nothing(self) -> bool:
         """Return whether the tool reads something or keeps a note, by its name."""
-        return not (_READS | _READ_FROM | _NOTES).isdisjoint(self._words)
+        return not (READING | _READ_FROM | _NOTES).isdisjoint(self._words)
 
     @property
     def only_reads(self) -> bool:
         """Return whether the name of the tool begins with reading, as in "search_flights"."""
-        return not _READS.isdisjoint(self._words[:1])
+        return not READING.isdisjoint(self._words[:1])
 
     @cached_property
     def _words(self) -> list[str]:

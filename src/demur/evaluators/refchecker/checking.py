@@ -1,27 +1,25 @@
 """Label each claim against each window of the references (RefChecker, section 3.2).
 
 This is the second stage. The checkers have the same shape: they take groups of claims and windows,
-and return one `WindowFinding` for each window and claim of a group.
+and return one `WindowFinding` for each window and claim of a group. Those that ask a chat model are
+here; `classifying.py` and `deciding.py` have the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
 from demur._text import count_tokens
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
-from demur.evaluators.refchecker.letters import other_letters
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.runtime import (
     ChatCall,
-    LocalCall,
     Outcome,
     Reply,
     Steps,
@@ -37,10 +35,6 @@ T = TypeVar("T")
 # With more claims in one request, or longer ones, models begin to skip claims.
 _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
-_OTHER_LETTERS = (
-    "the claim is in {} letters, and the text in {} ones: demur's own judges let too many wrong "
-    "claims pass there. Retrieve texts in the language of the answer, or choose another judge."
-)
 
 
 @dataclass(frozen=True)
@@ -69,23 +63,6 @@ def _side_by_side(check: _OfGroup) -> Checker:
         return side_by_side([check(claims, windows, question) for claims, windows in groups])
 
     return check_all
-
-
-class Classifier(Protocol):
-    """Describe a judge of pairs in this process: the small judge, or a cross-encoder for NLI."""
-
-    @property
-    def batch_size(self) -> int:
-        """Return the number of pairs that are judged in one call, which cannot be interrupted."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Return what identifies the judge."""
-
-    def predict(
-        self, pairs: Sequence[tuple[str, str]], /
-    ) -> Sequence[Mapping[ClaimLabel, float] | str]:
-        """Return each label's probability for each (reference, claim), or why there is none."""
 
 
 def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
@@ -150,7 +127,7 @@ def in_groups(
                     findings[at][number - 1] = finding
                 if len(group) > 1 or first:
                     half = -(-len(group) // 2)
-                    again += [(at, part) for part in _parts([n - 1 for n in unread], half)]
+                    again += [(at, part) for part in in_parts([n - 1 for n in unread], half)]
             requests, first = again, False
         return findings
 
@@ -214,77 +191,6 @@ def logprobs(
         return _by_window(found, len(claims))
 
     return _side_by_side(check)
-
-
-def classified(judge: Classifier, supported_from: float | None) -> Checker:
-    """Check the pairs of window and claim of all groups with a classifier in this process."""
-
-    def check(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
-        pairs = [
-            (window_text(window), claim.alone)
-            for claims, windows in groups
-            for window in windows
-            for claim in claims
-        ]
-        # Pairs of similar length are together, so that a cross-encoder pads little.
-        different = sorted(dict.fromkeys(pairs), key=lambda pair: sum(map(len, pair)))
-        parts = _parts(different, judge.batch_size)
-        calls = [LocalCall(partial(judge.predict, part), "checking") for part in parts]
-        outcomes = yield from ask_all(calls)
-        found: dict[tuple[str, str], WindowFinding] = {}
-        for part, outcome in zip(parts, outcomes, strict=True):
-            failed = f"the checker failed: {outcome.error}"
-            read = outcome.value if outcome.error is None else [failed] * len(part)
-            found |= zip(part, (_read(one, supported_from) for one in read), strict=True)
-        findings = iter([found[pair] for pair in pairs])
-        return [[[next(findings) for _ in claims] for _ in windows] for claims, windows in groups]
-
-    return check
-
-
-def in_same_letters(check: Checker) -> Checker:
-    """Return a checker that does not ask about a claim and a window in different letters.
-
-    The claim has no label there, and the error says what to do.
-    """
-
-    def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
-        unread = {
-            (group, row, column): WindowFinding(error=_OTHER_LETTERS.format(*letters))
-            for group, (claims, windows) in enumerate(groups)
-            for row, window in enumerate(windows)
-            for column, claim in enumerate(claims)
-            if (letters := other_letters(claim.alone, window_text(window)))
-        }
-        if not unread:
-            return (yield from check(groups, question))
-        # One group for each window, of the claims in its letters.
-        asked = {
-            (group, row): of
-            for group, (claims, windows) in enumerate(groups)
-            for row in range(len(windows))
-            if (of := [at for at in range(len(claims)) if (group, row, at) not in unread])
-        }
-        parts = [
-            ([groups[group][0][at] for at in of], [groups[group][1][row]])
-            for (group, row), of in asked.items()
-        ]
-        found = dict(unread)
-        answers = yield from check(parts, question)
-        for ((group, row), of), (findings,) in zip(asked.items(), answers, strict=True):
-            found |= {(group, row, at): one for at, one in zip(of, findings, strict=True)}
-        return [
-            [[found[group, row, at] for at in range(len(claims))] for row in range(len(windows))]
-            for group, (claims, windows) in enumerate(groups)
-        ]
-
-    return check_all
-
-
-def _read(judged: Mapping[ClaimLabel, float] | str, supported_from: float | None) -> WindowFinding:
-    if isinstance(judged, str):
-        return WindowFinding(error=judged)
-    return WindowFinding(label_of(judged, supported_from), judged)
 
 
 def label_of(shares: Mapping[ClaimLabel, float], supported_from: float | None) -> ClaimLabel:
@@ -375,7 +281,8 @@ def _groups(claims: Sequence[AskedClaim]) -> list[list[int]]:
     return groups
 
 
-def _parts(items: Sequence[T], size: int) -> list[list[T]]:
+def in_parts(items: Sequence[T], size: int) -> list[list[T]]:
+    """Return items in lists of at most `size`, in order."""
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 

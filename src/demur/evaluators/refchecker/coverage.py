@@ -13,14 +13,12 @@ from typing import Any
 from demur._text import word_set
 from demur.evaluators.refchecker.assertion import (
     affirms,
-    content_words,
     denies,
-    is_number,
     is_polite,
     only_asks,
     states_nothing,
-    too_short,
 )
+from demur.evaluators.refchecker.content_words import content_words, is_number, too_short
 from demur.evaluators.refchecker.context import refers, said_before
 from demur.evaluators.refchecker.units import Unit, units
 from demur.schema import Claim, Sample, Span

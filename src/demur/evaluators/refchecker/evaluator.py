@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
@@ -20,20 +19,22 @@ from demur._system import warn_once_a_minute
 from demur._text import without_sources
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking, deciding
-from demur.evaluators.refchecker.actions import label_by_calls, reports_on_calls, without_calls
+from demur.evaluators.refchecker.actions import label_by_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
-from demur.evaluators.refchecker.checking import Checker, Classifier, Group
+from demur.evaluators.refchecker.checking import Checker, Group
+from demur.evaluators.refchecker.classifying import Classifier, classified
 from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.exact_strings import missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
-from demur.evaluators.refchecker.judging import counts_of, explanation, judged
+from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
+from demur.evaluators.refchecker.merging import counts_of, explanation, merged
 from demur.evaluators.refchecker.nearness import Chosen, choose
 from demur.evaluators.refchecker.prompts import ADAPTED, DECISION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
-from demur.evaluators.styled import unstyled
+from demur.evaluators.refchecker.retrieval import NO_REFERENCES, any_text, find_references
 from demur.evaluators.thresholds import (
     ShareThreshold,
     ThresholdOrFile,
@@ -44,10 +45,8 @@ from demur.local import SMALL, SmallJudge, resolve_judge
 from demur.runtime import (
     CallPolicy,
     DecisionModel,
-    RunnableCall,
     Steps,
     UndeterminedError,
-    ask,
     fields_of,
     is_local,
     undetermined_with,
@@ -55,7 +54,6 @@ from demur.runtime import (
 from demur.runtime.prompting import Prompt
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
-from demur.shapes import is_users
 from demur.similarity import NLI, load_nli
 
 if TYPE_CHECKING:
@@ -86,12 +84,6 @@ _SUPPORTED_FROM: dict[str, float | None] = {
 _TOGETHER = ("joint", _DECISION)
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
-
-NO_REFERENCES = (
-    "there is nothing to check the answer against: give the sample contexts or a reference, or "
-    "give RefChecker a retriever"
-)
-_NO_CONTEXTS = "no contexts"
 
 
 class RefChecker(ClaimEvaluator):
@@ -372,7 +364,7 @@ class RefChecker(ClaimEvaluator):
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         with undetermined_with(details):
             # Before the claims: without references, extracting them would be wasted calls.
-            referenced = yield from self._referenced(sample)
+            referenced = yield from find_references(sample, self.retriever)
             if self._form != "sentences":
                 nominated = yield from extract(
                     self._chat,
@@ -395,35 +387,6 @@ class RefChecker(ClaimEvaluator):
             referenced, completed.claims, details, (*completed.unfit, *nominated.ungrounded)
         )
 
-    def _referenced(self, sample: Sample) -> Steps[Sample]:
-        """Return the sample with references.
-
-        If its only references are what the user said, the retriever's documents are added, if there
-        is a retriever.
-
-        Raises:
-            UndeterminedError: There are no references.
-        """
-        texts = without_calls(sample).contexts
-        others = [document for document in texts if not is_users(document)]
-        if _any_text(others, sample.reference):
-            return sample
-        said = sample.contexts if _any_text(sample.contexts, None) else ()
-        if self.retriever is None:
-            if _any_text(texts, None) or reports_on_calls(sample):
-                return sample
-            raise UndeterminedError(NO_REFERENCES, cause=_NO_CONTEXTS)
-        query = sample.question or sample.answer
-        searching = RunnableCall(self.retriever, query, "retrieval")
-        documents = yield from ask(searching, "the retriever failed")
-        retrieved = Sample(answer="", contexts=documents)
-        plain = unstyled(retrieved)  # as for every text that an evaluator is given
-        contexts = (*(retrieved if plain is None else plain.sample).contexts, *said)
-        if not _any_text(contexts, None):
-            why = "the retriever found no text to check the answer against"
-            raise UndeterminedError(why, cause=_NO_CONTEXTS)
-        return sample.model_copy(update={"contexts": contexts})
-
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         shown = as_asked(claims, sample)
 
@@ -436,7 +399,7 @@ class RefChecker(ClaimEvaluator):
         self, sample: Sample, claims: Sequence[Claim], shown: Sequence[AskedClaim]
     ) -> Steps[LabelledClaims]:
         """Label claims, which a judge is `shown` in a form of their own, by all references."""
-        if not _any_text(sample.contexts, sample.reference):
+        if not any_text(sample.contexts, sample.reference):
             unread = tuple(claim.model_copy(update={"error": NO_REFERENCES}) for claim in claims)
             return LabelledClaims(unread, (0.0,) * len(unread))
         different = list(dict.fromkeys(shown))
@@ -477,7 +440,7 @@ class RefChecker(ClaimEvaluator):
         remember(self, sample, judged_now)
         every = known | judged_now
         read = [(every[claim.alone].windows, every[claim.alone].findings) for claim in shown]
-        labelled = judged(claims, read, missing_in(claims, sample))
+        labelled = merged(claims, read, missing_in(claims, sample))
         return replace(labelled, details=details)
 
     def _read(self, chosen: Sequence[Chosen]) -> dict[str, int]:
@@ -541,9 +504,9 @@ class RefChecker(ClaimEvaluator):
         return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
     def _check(self) -> Checker:
-        own = checking.in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
+        own = in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
         if self._classifier is not None:
-            return own(checking.classified(self._classifier, self._least))
+            return own(classified(self._classifier, self._least))
         if isinstance(self._judge, DecisionModel):
             return deciding.decided(self._judge, self._least)
         chat, prompt = self._chat, self._prompt
@@ -597,10 +560,4 @@ def _warn_of_no_adapter() -> None:
         "installed, so claims are judged by the model itself (checker='logprobs'), which is wrong "
         "more often. The model 'local' with its official weights has one, and RefChecker('small') "
         "needs no language model."
-    )
-
-
-def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:
-    return any(document.page_content.strip() for document in contexts) or bool(
-        reference and reference.strip()
     )

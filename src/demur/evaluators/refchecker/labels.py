@@ -1,7 +1,7 @@
 """Read the labels that the checker wrote, without ever evaluating them as code.
 
 Each function returns a result for any string. A string in the place of a label says why there is no
-label. Entailment lets a claim pass, so it counts only if the reply says it plainly.
+label. Entailment counts only if the reply says it plainly (`entailment.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from demur.evaluators.hedges import NEGATION, TAKEN_BACK
+from demur.evaluators.hedges import TAKEN_BACK
+from demur.evaluators.refchecker.entailment import (
+    explains,
+    introduces,
+    says_entailment,
+    takes_back,
+    without_denied_labels,
+)
 from demur.schema import ClaimLabel
 
 _LABELS = {
@@ -53,54 +60,6 @@ _LABEL_AT_END = re.compile(
 # In scripts without spaces between words, each character counts as a word.
 _CLAIM_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 
-# -- Plain Entailment --
-_ENTAILMENT = re.compile(r"(?<!\w)entail(?:ment|ed|s)?(?!\w)", re.IGNORECASE)
-_OTHER_LABEL = re.compile(r"(?<!\w)(?:neutral|contradict)", re.IGNORECASE)
-# "Entailment, not Neutral" takes nothing back.
-_OTHER_DENIED = re.compile(
-    r",?\s{0,3}\(?(?<!\w)not\s(?:an?\s)?(?:neutral|contradict(?:ion|ory|ed))(?!\w)\)?",
-    re.IGNORECASE,
-)
-# A denial that the reference states may be what the claim says.
-_REPORTED = re.compile(
-    r"(?<!\w)(?:says?|states?|stated|implies|confirms?|mentions?|notes?|writes|shows?)\sthat\s"
-    r"[^,;:.!?()\n—]{1,300}",
-    re.IGNORECASE,
-)
-_REPORTED_DENIAL = re.compile(
-    rf"{NEGATION}(?!\s(?:so|true|right|correct|quite|all|full|fully|entire|entirely|exactly|the))",
-    re.IGNORECASE,
-)
-_NOUN = r"(?:label|answer|verdict|judge?ment|conclusion|relation(?:ship)?|result|boxed)"
-_REFERENCE = (
-    r"(?:the |this )?(?:given |provided )?(?:reference|passage|text|context|source|document)"
-)
-_CLAIM = r"(?:(?:(?:the |this )?(?:claim|statement)|it)(?: \d{1,4})?|\d{1,4})"
-_SURELY = r"(?:(?:fully|clearly|directly|explicitly|strongly|entirely|completely) )?"
-# Matches the words from the beginning of the sentence to the label, each with a space behind it.
-_LEAD = re.compile(
-    rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} )?"
-    rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN} (?:(?:of|for) {_CLAIM} )?(?:is )?"
-    rf"|{_REFERENCE} {_SURELY}|is {_SURELY})?",
-    re.IGNORECASE,
-)
-_LABELLED = re.compile(rf"(?<!\w){_NOUN}[\"'*_`]{{0,4}}\s?[:=][\"'*_`\s]{{0,6}}$", re.IGNORECASE)
-_SENTENCE_BOUND = re.compile(r"[.!。\n|]|,\s{0,3}(?=(?:so|thus|hence|therefore)(?!\w))")
-_OBJECT = re.compile(
-    rf"\s(?:by {_REFERENCE}|(?:the|this) (?:claim|statement)|it)(?!\w)", re.IGNORECASE
-)
-_SIGNS = re.compile(r"[\W_]*")
-_REASON = re.compile(
-    r"(?<!\w)(?:because|since|reference|passage|text|context|source|document|evidence|true"
-    r"|reason(?:ing)?|explanation|according|says?|said|state[sd]?|mention(?:s|ed)?|confirm(?:s|ed)?"
-    r"|support(?:s|ed)?|impl(?:y|ies|ied)|describe[sd]?|given|gives|show[sn]?|follows|match(?:es)?"
-    r"|direct(?:ly)?|explicit(?:ly)?)(?!\w)",
-    re.IGNORECASE,
-)
-_NEAR = 300
-"""The number of characters around a label in which words that introduce or explain it are
-sought."""
-
 NO_LABEL = "the checker gave no label for this claim"
 UNREADABLE = "the checker's reply holds no readable label"
 QUALIFIED = "the checker's reply does not say Entailment plainly"
@@ -117,7 +76,7 @@ def parse_label(reply: str) -> ClaimLabel | str:
     affirmed = {label for label, sure in mentions if sure}
     single = len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}
     entailed = affirmed == {ClaimLabel.ENTAILMENT}
-    if single and (not entailed or _says_entailment(reply)):
+    if single and (not entailed or says_entailment(reply)):
         return affirmed.pop()
     if affirmed and (label := _last_line(reply)):
         return label
@@ -202,46 +161,6 @@ def _last_line(reply: str) -> ClaimLabel | None:
     return None if taken_back else label
 
 
-def _says_entailment(text: str) -> bool:
-    """Return whether Entailment is said plainly, and nothing in the text takes it back."""
-    if _takes_back(text):
-        return False
-    text = _OTHER_DENIED.sub("", text)
-    return any(
-        _introduces(text[max(0, match.start() - _NEAR) : match.start()])
-        and _explains(text[match.end() : match.end() + _NEAR])
-        for match in _ENTAILMENT.finditer(text)
-    )
-
-
-def _takes_back(text: str) -> bool:
-    text = _REPORTED.sub(
-        lambda match: _REPORTED_DENIAL.sub("", match[0]), _OTHER_DENIED.sub("", text)
-    )
-    return bool(TAKEN_BACK.search(text) or _OTHER_LABEL.search(text))
-
-
-def _introduces(before: str) -> bool:
-    sentence = _SENTENCE_BOUND.split(before)[-1]
-    words = "".join(f"{word} " for word in re.findall(r"[^\W_]+", sentence))
-    return bool(_LEAD.fullmatch(words) or _LABELLED.search(before))
-
-
-def _explains(after: str) -> bool:
-    """Return whether nothing, a new sentence, or the label's reason follows a label."""
-    if match := _OBJECT.match(after):
-        after = after[match.end() :]
-    signs = _SIGNS.match(after)[0]  # type: ignore[index]  # matches the empty string
-    rest = after[len(signs) :]
-    if not rest or "</" in signs or re.search(r"[.!。\n|]", signs):
-        return True
-    first, *_ = re.split(r"[.!。\n|]", rest, maxsplit=1)
-    introduced = bool(re.search(r"[,;:(—–-]", signs)) or rest[:7].lower().startswith(
-        ("because", "since")
-    )
-    return introduced and not rest[0].isdigit() and bool(_REASON.search(first))
-
-
 @dataclass(frozen=True)
 class _Entry:
     """Hold a label, its number, and the text of the list around it; later lines are added."""
@@ -254,8 +173,8 @@ class _Entry:
     def read(self) -> ClaimLabel | str:
         if self.label is not ClaimLabel.ENTAILMENT:
             return self.label
-        after = _OTHER_DENIED.sub("", "\n".join(self.after))
-        plain = not _takes_back(self.before) and not _takes_back(after) and _explains(after[:_NEAR])
+        after = without_denied_labels("\n".join(self.after))
+        plain = not takes_back(self.before) and not takes_back(after) and explains(after, 0)
         return self.label if plain else QUALIFIED
 
 
@@ -275,7 +194,7 @@ def _numbered_in(reply: str) -> list[tuple[int, ClaimLabel | str]]:
             entries[-1].after.append(line)
             behind.append(line)
     # A text behind a list may be about any of its claims.
-    taken_back = _takes_back("\n".join(behind))
+    taken_back = takes_back("\n".join(behind))
     return [
         (entry.number, QUALIFIED if taken_back and label is ClaimLabel.ENTAILMENT else label)
         for entry in entries
@@ -302,7 +221,7 @@ def _entries_in(line: str) -> Iterator[_Entry]:
         # The number, the repeated claim, and its label. One or two words are not a claim.
         before = line[: last.start(1)]
         words = len(_CLAIM_WORD.findall(before, leading.end()))
-        if not 0 < words < 3 or _introduces(before[-_NEAR:]):
+        if not 0 < words < 3 or introduces(before, len(before)):
             yield _Entry(int(leading[1]), affirmed[0], before, [line[last.end(1) :]])
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from langchain_core.documents import Document
 
 from demur._text import sentences, word_set, words
-from demur.evaluators.refchecker.assertion import content_words
+from demur.evaluators.refchecker.content_words import content_words
 from demur.evaluators.refchecker.references import Passage, Window
 from demur.schema import Claim, ClaimLabel, Evidence, Span
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur._text import measured_windows
-from demur.evaluators.refchecker.assertion import beginnings
+from demur.evaluators.refchecker.content_words import beginnings
 from demur.evaluators.refchecker.references import Passage, Window, pack, passages, window_text
 from demur.schema import Sample
 

@@ -13,12 +13,8 @@ from functools import lru_cache
 from typing import Literal
 
 from demur._text import NUMBERED, places, sentences
-from demur.evaluators.refchecker.assertion import (
-    content_words,
-    stated_from,
-    states_nothing,
-    too_short,
-)
+from demur.evaluators.refchecker.assertion import stated_from, states_nothing
+from demur.evaluators.refchecker.content_words import content_words, too_short
 
 Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
 

@@ -12,7 +12,7 @@ from demur.evaluators.refchecker.references import Window
 from demur.schema import Claim, ClaimLabel, Evidence, MissingString
 
 
-def judged(
+def merged(
     claims: Sequence[Claim],
     read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]],
     missing: Sequence[Sequence[MissingString]],
