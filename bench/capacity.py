@@ -15,11 +15,9 @@ log and questions in Chroma are written one at a time, as they are while answers
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,9 +25,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench import fewl_texts as made
-from bench.report import record
-from bench.serving import served
-from langchain_openai import ChatOpenAI
+from bench.measuring import Clock, arguments, seconds, table
+from bench.records import record
+from bench.serving import asking, served
 
 from demur import FEWL, Evaluation, RefChecker, ReverseValidation, Sample
 from demur.evaluators import Evaluator, NeighborStore
@@ -144,7 +142,7 @@ class Endpoint:
 
 def main() -> None:
     """Measure the costs of an answer, compute the rest, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument(
         "--answers", type=int, default=32, help="answers to measure for each method"
     )
@@ -184,7 +182,7 @@ def main() -> None:
 def measured(answers: int) -> dict[str, Costs]:
     """Return what each method takes for one answer."""
     with served("bench.fixed_latency_server", "--latency", 0.02) as ready:
-        model = ChatOpenAI(base_url=ready["url"], api_key="none", model="none", max_retries=0)
+        model = asking(ready["url"])
         encoder = _Counted()
         methods: dict[str, Evaluator] = {
             "RefChecker, sentences, joint": RefChecker(model, claims="sentences"),
@@ -215,20 +213,20 @@ def measured(answers: int) -> dict[str, Costs]:
 def _cost(method: Evaluator, asked: Sequence[Sample], encoder: _Counted) -> Costs:
     half = len(asked) // 2
     method.batch(asked[:half], {"max_concurrency": _AT_ONCE})  # opens connections, fills caches
-    encoder.pairs, started = 0, time.process_time()
-    found = method.batch(asked[half:], {"max_concurrency": _AT_ONCE})
-    return replace(_costs(found, time.process_time() - started), pairs=encoder.pairs / half)
+    encoder.pairs, clock = 0, Clock()
+    with clock:
+        found = method.batch(asked[half:], {"max_concurrency": _AT_ONCE})
+    return replace(_costs(found, clock.total.cpu), pairs=encoder.pairs / half)
 
 
 def _fewl(fewl: FEWL, answers: int, place: int, vectors: made.WordVectors) -> Costs:
     """Return the costs of the first answers to questions, or of later answers to the same ones."""
     items = [made.item(1000 + at, made.topics(200)) for at in range(answers)]
-    before, started = vectors.embedded, time.process_time()
-    found = fewl.batch(
-        [{"question": item.asked.question, "answer": item.answers[place]} for item in items],
-        {"max_concurrency": _AT_ONCE},
-    )
-    costs = _costs(found, time.process_time() - started)
+    asked = [{"question": item.asked.question, "answer": item.answers[place]} for item in items]
+    before, clock = vectors.embedded, Clock()
+    with clock:
+        found = fewl.batch(asked, {"max_concurrency": _AT_ONCE})
+    costs = _costs(found, clock.total.cpu)
     return replace(costs, texts=(vectors.embedded - before) / answers)
 
 
@@ -268,9 +266,10 @@ def _minilm_seconds() -> float:
     texts = [" ".join(made.item(at, 20).answers[0].split()[:12]) for at in range(256)]
     model = MiniLM()
     model.embed_documents(texts[:32])
-    started = time.process_time()
-    model.embed_documents(texts)
-    return (time.process_time() - started) / len(texts)
+    clock = Clock()
+    with clock:
+        model.embed_documents(texts)
+    return clock.total.cpu / len(texts)
 
 
 def _pair_seconds() -> float:
@@ -293,11 +292,12 @@ def _pair_seconds() -> float:
     )
     model = DebertaV2ForSequenceClassification(shape).eval()
     batch = torch.randint(1, shape.vocab_size, (32, _PAIR_TOKENS))
+    clock = Clock()
     with torch.inference_mode():
         model(batch[:4])
-        started = time.process_time()
-        model(batch)
-        return (time.process_time() - started) / len(batch)
+        with clock:
+            model(batch)
+    return clock.total.cpu / len(batch)
 
 
 def _log_seconds() -> float:
@@ -306,7 +306,7 @@ def _log_seconds() -> float:
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         sink = SQLSink(Path(folder) / "log.sqlite")
         records = [record(at, draw) for at in range(_WRITTEN)]
-        return _wall(lambda: [sink.write(one) for one in records]) / _WRITTEN
+        return seconds(lambda: [sink.write(one) for one in records]) / _WRITTEN
 
 
 def _chroma_seconds() -> float:
@@ -321,15 +321,9 @@ def _chroma_seconds() -> float:
                 store.nearest(known.question, made.K, 0.8)
                 store.add_many([known])
 
-        seconds = _wall(use) / _WRITTEN
+        took = seconds(use) / _WRITTEN
         store.close()
-        return seconds
-
-
-def _wall(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+        return took
 
 
 # --- Tables -------------------------------------------------------------------------------------
@@ -409,11 +403,11 @@ def _tell_cores(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
     )
     rows = []
     for name, one in costs.items():
-        seconds, rate = one.cpu + local.seconds(one), endpoint.rate(one)
+        needed, rate = one.cpu + local.seconds(one), endpoint.rate(one)
         cores = ["–", "–"]
         if one.calls:
-            cores = [f"{rate * one.cpu:,.1f}", f"{rate * seconds:,.1f}"]
-        rows.append([name, *cores, *(_time(count * seconds) for count in COUNTS)])
+            cores = [f"{rate * one.cpu:,.1f}", f"{rate * needed:,.1f}"]
+        rows.append([name, *cores, *(_time(count * needed) for count in COUNTS)])
     _table(["method", "cores", "with models", *_HEADS], rows)
 
 
@@ -458,8 +452,7 @@ def _money(amount: float) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    print("\n".join(f"| {' | '.join(cells)} |" for cells in lines), end="\n\n", flush=True)
+    print(table(heads, rows), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

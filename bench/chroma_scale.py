@@ -12,9 +12,6 @@ questions, one by one and many at once.
 
 from __future__ import annotations
 
-import argparse
-import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench import fewl_texts as made
-from bench.fewl import Clock, alone, load
+from bench.measuring import Clock, Spent, alone, arguments, line, load, peak_mb
 
 from demur.evaluators import NeighborStore
 from demur.evaluators.fewl.neighbors import KnownQuestion
@@ -38,8 +35,8 @@ class Asked:
 
     opened: float
     """The seconds until the first question was answered."""
-    singly: Clock
-    together: Clock
+    singly: Spent
+    together: Spent
     gb: float
     """The peak resident memory of the process, in GB."""
     found: float
@@ -48,7 +45,7 @@ class Asked:
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--entries", type=int, nargs="+", default=[2000, 10_000])
     options = parser.parse_args()
     print(load())
@@ -64,16 +61,17 @@ def main() -> None:
             filling = alone(filled, folder, before, count, most)
             asked = alone(asked_of, folder, count, most)
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e9
-            print(
-                f"| {count:,} | {_each(filling, count - before)} | {size:.2f} | {asked.opened:.1f}"
-                f" | {asked.gb:.2f} | {_each(asked.singly, _ASKED)} |"
-                f" {_each(asked.together, _ASKED)} | {asked.found:.1f} |",
-                flush=True,
+            cells = (
+                *(f"{count:,}", _each(filling, count - before)),
+                *(f"{size:.2f}", f"{asked.opened:.1f}", f"{asked.gb:.2f}"),
+                *(_each(asked.singly, _ASKED), _each(asked.together, _ASKED)),
+                f"{asked.found:.1f}",
             )
+            print(line(cells), flush=True)
             before = count
 
 
-def filled(folder: Path, first: int, count: int, most: int) -> Clock:
+def filled(folder: Path, first: int, count: int, most: int) -> Spent:
     """Add the questions from number `first` to `count`, and return the time that it took."""
     clock = Clock()
     store = NeighborStore(folder, embedding=made.WordVectors())
@@ -82,7 +80,7 @@ def filled(folder: Path, first: int, count: int, most: int) -> Clock:
         with clock:
             store.add_many(part)
     store.close()
-    return clock
+    return clock.total
 
 
 def asked_of(folder: Path, count: int, most: int) -> Asked:
@@ -97,9 +95,8 @@ def asked_of(folder: Path, count: int, most: int) -> Asked:
     with together:
         near += store.nearest_many(new[_ASKED:], made.K, _CEILING)
     store.close()
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    gb = kilobytes / 1e6 if sys.platform == "linux" else kilobytes / 1e9
-    return Asked(opening.wall, singly, together, gb, sum(map(len, near)) / len(near))
+    gb, found = peak_mb() * 1024 / 1e6, sum(map(len, near)) / len(near)
+    return Asked(opening.total.wall, singly.total, together.total, gb, found)
 
 
 def _questions(first: int, last: int, most: int) -> Iterator[KnownQuestion]:
@@ -108,8 +105,8 @@ def _questions(first: int, last: int, most: int) -> Iterator[KnownQuestion]:
         yield KnownQuestion(question, (f"It is {at}.", f"It may be {at}."))
 
 
-def _each(clock: Clock, count: int) -> str:
-    return f"{1000 * clock.wall / count:.2f} ({1000 * clock.cpu / count:.2f})"
+def _each(spent: Spent, count: int) -> str:
+    return f"{1000 * spent.wall / count:.2f} ({1000 * spent.cpu / count:.2f})"
 
 
 if __name__ == "__main__":

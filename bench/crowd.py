@@ -27,8 +27,10 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from bench.measuring import Clock, aread, arguments, in_turns
 from langchain_core.runnables import Runnable, RunnableGenerator, RunnableLambda
 
 from demur import Guard, RefChecker
@@ -90,7 +92,7 @@ class Mill:
 def main() -> None:
     """Measure, and print the figures."""
     parts = {"crowd": _crowd, "stream": _stream, "length": _length}
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--calls", type=int, default=500, help="guarded calls at once")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each part")
     parser.add_argument("--word", type=float, default=0.02, help="seconds per word of the stream")
@@ -102,40 +104,6 @@ def main() -> None:
     for name in options.parts:
         print()
         parts[name](options)
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Hold what something took."""
-
-    wall: float
-    cpu: float
-
-
-@dataclass
-class Clock:
-    """Measure the wall time and the CPU time of a `with` block, as often as it is entered."""
-
-    spent: list[Spent] = field(default_factory=list)
-
-    def __enter__(self) -> None:
-        """Start."""
-        self._began = time.perf_counter(), time.process_time()
-
-    def __exit__(self, *error: object) -> None:
-        """Stop, and keep what was spent."""
-        wall, cpu = self._began
-        self.spent.append(Spent(time.perf_counter() - wall, time.process_time() - cpu))
-
-    @property
-    def wall(self) -> float:
-        """Return the median wall time in seconds."""
-        return statistics.median(one.wall for one in self.spent)
-
-    @property
-    def cpu(self) -> float:
-        """Return the least CPU time in seconds, because other work can only add to it."""
-        return min(one.cpu for one in self.spent)
 
 
 # --- A crowd -------------------------------------------------------------------------------------
@@ -196,14 +164,14 @@ def _crowd(options: argparse.Namespace) -> None:
         noted = _Noted()
         _together(case.guard(noted), asked)
         guard, judge = case.guard(SmallJudge()), SmallJudge()
-        guarded, alone = Clock(), Clock()
         with ThreadPoolExecutor(options.cores) as pool:
-            for _ in range(options.rounds):
-                with guarded:
-                    _together(guard, asked)
-                with alone:
-                    list(pool.map(judge.predict, [[pair] for pair in noted.pairs]))
-        cpu = [1000 * clock.cpu / options.calls for clock in (guarded, alone)]
+            runs = {
+                "guarded": partial(_together, guard, asked),
+                "alone": partial(_alone, judge, noted.pairs, pool),
+            }
+            clocks = in_turns(runs, options.rounds)
+        guarded, alone = (clock.typical for clock in clocks.values())
+        cpu = [1000 * one.cpu / options.calls for one in (guarded, alone)]
         print(
             f"{case.sentences:>9} {case.words:>9} {len(noted.pairs) / options.calls:>9.1f} "
             f"| {guarded.wall:>7.1f} {alone.wall:>6.1f} {guarded.wall / alone.wall:>6.2f} "
@@ -223,6 +191,10 @@ def _together(guard: Runnable[Any, Any], asked: Sequence[dict[str, Any]]) -> Non
         expected = "abstained" if _is_wrong(call["at"]) else "passed"
         if found.trace.outcome != expected:
             raise SystemExit(f"{found.trace.attempts[0].answer!r}: {found.trace.outcome}")
+
+
+def _alone(judge: SmallJudge, pairs: Sequence[tuple[str, str]], pool: ThreadPoolExecutor) -> None:
+    list(pool.map(judge.predict, [[pair] for pair in pairs]))
 
 
 # --- A stream ------------------------------------------------------------------------------------
@@ -274,13 +246,17 @@ def _stream(options: argparse.Namespace) -> None:
 
 async def _read(way: Any) -> tuple[float, float]:
     """Return the seconds until the first text, and until the end."""
-    started, first, text = time.perf_counter(), 0.0, ""
-    async for piece in way.astream({"question": "When are the mills closed?"}):
-        first = first or time.perf_counter() - started
-        text += piece
-    if text.split() != _TEXT.split():
+    pieces: list[str] = []
+
+    async def kept() -> AsyncIterator[str]:
+        async for piece in way.astream({"question": "When are the mills closed?"}):
+            pieces.append(piece)
+            yield piece
+
+    times = await aread(kept())
+    if (text := "".join(pieces)).split() != _TEXT.split():
         raise SystemExit(f"another text left the guard: {text!r}")
-    return first, time.perf_counter() - started
+    return times
 
 
 # --- Long references -----------------------------------------------------------------------------
@@ -305,13 +281,13 @@ def _length(options: argparse.Namespace) -> None:
                 raise SystemExit(f"{answer!r} {found.trace.outcome} with {count} passages")
             read[count] = found.trace.attempts[0].evaluations[0].details
     print("passages of 100 words | windows a claim  left out | CPU ms  ratio | wall ms  ratio")
-    one = clocks[_LENGTHS[0]]
+    one = clocks[_LENGTHS[0]].typical
     for count, clock in clocks.items():
-        told = read[count]
+        told, spent = read[count], clock.typical
         print(
             f"{count:>21} | {told['windows_per_claim']:>15} {told['windows_left_out']:>9} "
-            f"| {1000 * clock.cpu:>6.0f} {clock.cpu / one.cpu:>6.2f} "
-            f"| {1000 * clock.wall:>7.0f} {clock.wall / one.wall:>6.2f}"
+            f"| {1000 * spent.cpu:>6.0f} {spent.cpu / one.cpu:>6.2f} "
+            f"| {1000 * spent.wall:>7.0f} {spent.wall / one.wall:>6.2f}"
         )
 
 

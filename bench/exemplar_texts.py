@@ -11,6 +11,7 @@ import re
 from functools import cache
 
 import numpy as np
+from bench.fewl_texts import SYLLABLES
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
@@ -30,7 +31,6 @@ _ASKED = (
 )
 _KINDS = ("mill", "bridge", "museum", "library", "harbour", "theatre", "garden", "brewery")
 _TOWNS = ("Hartmouth", "Lindau", "Oxley", "Severin", "Tarnby", "Wick")
-_SYLLABLES = [first + second for first in "bdfgklmnprstv" for second in "aeiou"]
 _NAME = re.compile(r" of ([A-Z]\w+)(?= in )")
 _FACTS = (
     "It stands near the old market.",
@@ -60,12 +60,12 @@ def question(number: int) -> str:
 
 
 def _name(chance: random.Random) -> str:
-    return "".join(chance.choices(_SYLLABLES, k=3)).capitalize()
+    return "".join(chance.choices(SYLLABLES, k=3)).capitalize()
 
 
 def _spelt(number: int) -> str:
-    base = len(_SYLLABLES)
-    return _SYLLABLES[number % base] + (_spelt(number // base) if number >= base else "")
+    base = len(SYLLABLES)
+    return SYLLABLES[number % base] + (_spelt(number // base) if number >= base else "")
 
 
 class Near(Embeddings):
@@ -100,7 +100,7 @@ class Near(Embeddings):
         spelt = name[1].lower()
         # Names that share syllables have similar vectors.
         rows = [
-            at * len(_SYLLABLES) + _SYLLABLES.index(spelt[2 * at : 2 * at + 2])
+            at * len(SYLLABLES) + SYLLABLES.index(spelt[2 * at : 2 * at + 2])
             for at in range(len(spelt) // 2)
         ]
         own = _table()[rows].sum(axis=0)
@@ -113,7 +113,7 @@ class Near(Embeddings):
 
 @cache
 def _table() -> NDArray[np.float32]:
-    shape = 8 * len(_SYLLABLES), 384
+    shape = 8 * len(SYLLABLES), 384
     return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 

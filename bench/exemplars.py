@@ -20,10 +20,8 @@ With MALLOC_ARENA_MAX=1 the peaks show only the memory in use.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import random
-import resource
 import statistics
 import sys
 import tempfile
@@ -31,12 +29,21 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import chromadb
 import numpy as np
 from bench import exemplar_texts as made
-from bench.fewl import Clock, alone, load
+from bench.measuring import (
+    Clock,
+    Spent,
+    alone,
+    arguments,
+    line,
+    load,
+    peak_mb,
+    tell_goals,
+)
 
 from demur import DemurError, ExampleStore, FEWLExampleSelector
 from demur.local import MiniLM
@@ -47,13 +54,12 @@ _PART = 200
 _K = 5
 _WARM_UP = 30
 
-T = TypeVar("T")
 Select = Callable[[str], object]
 
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument(
         "--questions", type=int, nargs="+", default=[1000, 10_000], help="stored questions"
     )
@@ -76,7 +82,7 @@ def main() -> None:
             found = alone(selected, folder, count, options.asked)
             over += _tell_selected(count, options.asked, found)
     print(load())
-    print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
+    tell_goals(over)
 
 
 # --- Building -----------------------------------------------------------------------------------
@@ -86,7 +92,7 @@ def main() -> None:
 class Built:
     """Hold what `add_many` took, with all vectors computed beforehand."""
 
-    clock: Clock
+    spent: Spent
     before_mb: float
     """The peak resident memory before the first question, in MB."""
     peak_mb: float
@@ -96,13 +102,13 @@ def built(folder: Path, count: int) -> Built:
     """Make a store of `count` questions with given scores, in one call."""
     embedding, clock = _warm(), Clock()
     store = ExampleStore(folder, embedding=embedding)
-    before = _peak_mb()
+    before = peak_mb()
     with clock:
         fitted = store.add_many(map(made.item, range(count)))
     if fitted.failed or len(store) != count:
         raise RuntimeError(f"expected {count} questions, got {len(store)}: {fitted.failed[:3]}")
     store.close()
-    return Built(clock, before, _peak_mb())
+    return Built(clock.total, before, peak_mb())
 
 
 def built_bare(folder: Path, count: int) -> Built:
@@ -111,7 +117,7 @@ def built_bare(folder: Path, count: int) -> Built:
     collection = chromadb.PersistentClient(str(folder)).create_collection(
         _BARE, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
     )
-    before = _peak_mb()
+    before = peak_mb()
     with clock:
         for start in range(0, count, _PART):
             items = [made.item(number) for number in range(start, min(count, start + _PART))]
@@ -125,7 +131,7 @@ def built_bare(folder: Path, count: int) -> Built:
                     for question, answers, scores in items
                 ],
             )
-    return Built(clock, before, _peak_mb())
+    return Built(clock.total, before, peak_mb())
 
 
 def _warm() -> made.Near:
@@ -139,12 +145,10 @@ def _tell_built(count: int, store: Built, bare: Built) -> list[str]:
     print(f"{count:,} questions with {made.CANDIDATES} scored answers each, by one add_many:\n")
     print("| | a second | ms of CPU each | MB before | MB at peak |\n|---|---|---|---|---|")
     for name, found in (("store", store), ("plain collection", bare)):
-        print(
-            f"| {name} | {count / found.clock.wall:,.0f} | {found.clock.cpu / count * 1000:.2f} | "
-            f"{found.before_mb:.0f} | {found.peak_mb:.0f} |"
-        )
+        spent = f"{count / found.spent.wall:,.0f}", f"{found.spent.cpu / count * 1000:.2f}"
+        print(line([name, *spent, f"{found.before_mb:.0f}", f"{found.peak_mb:.0f}"]))
     print(flush=True)
-    ratio = store.clock.cpu / bare.clock.cpu
+    ratio = store.spent.cpu / bare.spent.cpu
     return [f"building {count:,}: {ratio:.1f} times Chroma's CPU"] if ratio > _BUILD_GOAL else []
 
 
@@ -153,9 +157,10 @@ def _tell_built(count: int, store: Built, bare: Built) -> list[str]:
 
 @dataclass(frozen=True)
 class Selected:
-    """Hold what each way took for each question, and the memory of the whole run."""
+    """Hold what each way took for a question, and the memory of the whole run."""
 
-    clocks: dict[str, list[Clock]]
+    spent: dict[str, Spent]
+    """The medians of each way."""
     opened_mb: float
     """The peak resident memory after each way was used once, in MB."""
     half_mb: float
@@ -177,20 +182,20 @@ def selected(folder: Path, count: int, asked: int) -> Selected:
         for _ in range(_WARM_UP):
             for select in ways.values():
                 select(next(new))
-        clocks: dict[str, list[Clock]] = {name: [] for name in ways}
-        opened = half = _peak_mb()
+        clocks = {name: Clock() for name in ways}
+        opened = half = peak_mb()
         names = list(ways)
         for turn in range(asked):
             # A way profits from the caches of the one before it, so their order changes.
             random.Random(turn).shuffle(names)
             for name in names:
-                question, clock = next(new), Clock()
-                with clock:
+                question = next(new)
+                with clocks[name]:
                     ways[name](question)
-                clocks[name].append(clock)
-            half = _peak_mb() if 2 * turn < asked else half
+            half = peak_mb() if 2 * turn < asked else half
     store.close()
-    return Selected(clocks, opened, half, _peak_mb(), ceiling)
+    spent = {name: clock.median for name, clock in clocks.items()}
+    return Selected(spent, opened, half, peak_mb(), ceiling)
 
 
 def _ways(
@@ -238,11 +243,11 @@ def _tell_selected(count: int, asked: int, found: Selected) -> list[str]:
     print(f"Selecting {_K} of {count:,}, ms per question, medians over {asked} for each way:\n")
     print("| way | wall | to bare | CPU | to bare |\n|---|---|---|---|---|")
     over = []
-    bare = _medians(found.clocks["bare"])
-    for name, clocks in found.clocks.items():
-        wall, cpu = _medians(clocks)
-        ratios = wall / bare[0], cpu / bare[1]
-        print(f"| {name} | {wall:.2f} | {ratios[0]:.2f} | {cpu:.2f} | {ratios[1]:.2f} |")
+    bare = found.spent["bare"]
+    for name, spent in found.spent.items():
+        ratios = spent.wall / bare.wall, spent.cpu / bare.cpu
+        wall, cpu = 1000 * spent.wall, 1000 * spent.cpu
+        print(line([name, *(f"{one:.2f}" for one in (wall, ratios[0], cpu, ratios[1]))]))
         if max(ratios) > _RATIO_GOAL:
             over.append(f"{name} of {count:,}: {ratios[0]:.2f} of bare, CPU {ratios[1]:.2f}")
     growth = found.peak_mb - found.half_mb
@@ -256,22 +261,6 @@ def _tell_selected(count: int, asked: int, found: Selected) -> list[str]:
     if growth > _GROWTH_GOAL:
         over.append(f"memory of {count:,}: {growth:.0f} MB more over the second half")
     return over
-
-
-def _medians(clocks: list[Clock]) -> tuple[float, float]:
-    """Return the median milliseconds of wall time and of CPU time."""
-    return (
-        1000 * statistics.median(clock.wall for clock in clocks),
-        1000 * statistics.median(clock.cpu for clock in clocks),
-    )
-
-
-# --- Helpers ------------------------------------------------------------------------------------
-
-
-def _peak_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 if sys.platform == "linux" else 1024**2)
 
 
 if __name__ == "__main__":

@@ -15,22 +15,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
-import resource
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bench import fewl_texts as made
 from bench.fewl_texts import Item, WordVectors, overlap
+from bench.measuring import Clock, Spent, alone, arguments, load, peak_mb, tell_goals
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -48,24 +43,6 @@ _LOOKUPS = 300
 _SIMILARITIES = ("overlap", "cosine")
 _SIDES = ("non_hallu", "half_hallu", "hallu")
 
-T = TypeVar("T")
-
-
-@dataclass
-class Clock:
-    """Measure the seconds that pass inside a `with` block."""
-
-    wall: float = 0.0
-    cpu: float = 0.0
-    """The CPU seconds of this process, in all its threads."""
-
-    def __enter__(self) -> None:
-        self._from = time.perf_counter(), time.process_time()
-
-    def __exit__(self, *_: object) -> None:
-        self.wall += time.perf_counter() - self._from[0]
-        self.cpu += time.process_time() - self._from[1]
-
 
 class Silent(BaseChatModel):
     """Stand for a model that must not be called."""
@@ -80,7 +57,7 @@ class Silent(BaseChatModel):
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--questions", type=int, nargs="+", default=[500, 1000])
     parser.add_argument("--stored", type=int, nargs="*", default=[737, 10000])
     parser.add_argument(
@@ -97,12 +74,7 @@ def main() -> None:
     print(load())
     over = [line for part in options.parts for line in PARTS[part](options)]
     print(load())
-    print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
-
-
-def load() -> str:
-    """Return a line about how busy the machine is, because load changes the figures."""
-    return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
+    tell_goals(over)
 
 
 # --- Time and memory ----------------------------------------------------------------------------
@@ -112,8 +84,8 @@ def load() -> str:
 class Scored:
     """Hold what scoring the three answers of each question took."""
 
-    filling: Clock
-    scoring: Clock
+    filling: Spent
+    scoring: Spent
     mb: float
     """The peak resident memory of the process, in MB."""
     asked: int
@@ -164,11 +136,13 @@ def scored(count: int, name: str) -> Scored:
             with scoring:
                 _score(fewl, part)
         store.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
-        1024 if sys.platform == "linux" else 1024**2
-    )
     return Scored(
-        filling, scoring, peak, similarity.asked, similarity.evaluated, embeddings.embedded
+        filling.total,
+        scoring.total,
+        peak_mb(),
+        similarity.asked,
+        similarity.evaluated,
+        embeddings.embedded,
     )
 
 
@@ -210,8 +184,8 @@ def _lookup(options: argparse.Namespace) -> list[str]:
     else:
         runs += [(MiniLM, at) for at in options.embedded]
     for kind, count in runs:
-        for way, clock in alone(looked_up, kind, count).items():
-            wall, cpu = (1000 * seconds / _LOOKUPS for seconds in (clock.wall, clock.cpu))
+        for way, spent in alone(looked_up, kind, count).items():
+            wall, cpu = (1000 * seconds / _LOOKUPS for seconds in (spent.wall, spent.cpu))
             print(
                 f"{kind.__name__:<14} {count:>11} | {way:<21} | {wall:>5.2f} {cpu:>5.2f}",
                 flush=True,
@@ -226,7 +200,7 @@ def _lookup(options: argparse.Namespace) -> list[str]:
     return over
 
 
-def looked_up(kind: type[Embeddings], count: int) -> dict[str, Clock]:
+def looked_up(kind: type[Embeddings], count: int) -> dict[str, Spent]:
     """Return what finding the neighbours of `_LOOKUPS` questions takes, in each way."""
     clocks: dict[str, Clock] = {}
     topics = made.topics(count)
@@ -260,7 +234,7 @@ def looked_up(kind: type[Embeddings], count: int) -> dict[str, Clock]:
             if {len(one) for one in near} != {made.K}:
                 raise RuntimeError(f"expected {made.K} neighbours of every question")
         store.close()
-    return clocks
+    return {way: clock.total for way, clock in clocks.items()}
 
 
 # --- Similarities -------------------------------------------------------------------------------
@@ -316,9 +290,6 @@ def _chale(folder: Path, count: int) -> dict[str, list[Item]]:
     }
 
 
-# --- Helpers ------------------------------------------------------------------------------------
-
-
 def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
     """Yield the items in parts, so that only one part is in memory at a time."""
     waiting = iter(items)
@@ -330,13 +301,6 @@ def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         yield Path(folder)
-
-
-def alone(measure: Callable[..., T], *arguments: Any) -> T:
-    """Run a function in its own process, and return its result."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(measure, *arguments).result()
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {

@@ -83,10 +83,10 @@ def _asked(chance: random.Random, topic: list[str]) -> tuple[list[str], str]:
 
 
 def _words(chance: random.Random, count: int) -> list[str]:
-    return ["".join(chance.choices(_SYLLABLES, k=3)) for _ in range(count)]
+    return ["".join(chance.choices(SYLLABLES, k=3)) for _ in range(count)]
 
 
-_SYLLABLES = [first + second for first in "bdfgklmnprstv" for second in ("a", "e", "i", "o", "u")]
+SYLLABLES = [first + second for first in "bdfgklmnprstv" for second in "aeiou"]
 
 
 @cache

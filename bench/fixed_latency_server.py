@@ -10,7 +10,6 @@ sentences, which take `--word` seconds more for each word, streamed or not.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
@@ -18,16 +17,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bench.serving import Connection, serve, tokenizer
-
-# The tokens that the chat format adds to the texts, for each message and for the reply.
-_PER_MESSAGE = 4
-_PER_REPLY = 3
+from bench.measuring import arguments
+from bench.serving import Connection, completion, http, prompt_tokens, serve, tagged, tokenizer
 
 
 def main() -> None:
     """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     parser.add_argument("--word", type=float, default=0.02, help="seconds per word of an answer")
     options = parser.parse_args()
@@ -69,7 +65,7 @@ def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:
     words = re.findall(r"\s*\S+", _reply_to(request["messages"]))
     if request.get("stream"):
         return _stream(request, words)
-    asks = _TAGGED.search(request["messages"][-1]["content"])
+    asks = tagged(request["messages"][-1]["content"])
     return [*[b""] * (0 if asks else len(words) - 1), _response(request, count)]
 
 
@@ -91,29 +87,10 @@ def _stream(request: dict[str, Any], words: list[str]) -> list[bytes]:
 def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
     texts = [message["content"] for message in request["messages"]]
     reply = _reply_to(request["messages"])
-    read, written = sum(count(text) + _PER_MESSAGE for text in texts) + _PER_REPLY, count(reply)
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": reply},
-        "finish_reason": "stop",
-        **({"logprobs": _logprobs(reply)} if request.get("logprobs") else {}),
-    }
-    body = json.dumps(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": request["model"],
-            "choices": [choice],
-            "usage": {
-                "prompt_tokens": read,
-                "completion_tokens": written,
-                "total_tokens": read + written,
-            },
-        }
-    ).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return f"{head}\r\n\r\n".encode() + body
+    read = prompt_tokens(texts, count)
+    more = {"logprobs": _logprobs(reply)} if request.get("logprobs") else {}
+    said = completion(request["model"], reply, read, count(reply), **more)
+    return http(200, json.dumps(said).encode())
 
 
 def _logprobs(reply: str) -> dict[str, Any]:
@@ -126,26 +103,26 @@ def _logprobs(reply: str) -> dict[str, Any]:
 
 def _reply_to(messages: list[dict[str, Any]]) -> str:
     prompt = messages[-1]["content"]
-    tagged = {tag: text for _, tag, text in _TAGGED.findall(prompt)}
-    if "answer" in tagged:
-        triplets = _triplets(tagged["answer"])
+    found = tagged(prompt)
+    if "answer" in found:
+        triplets = _triplets(found["answer"])
         if '"- "' in messages[0]["content"]:
             return "\n".join(f"- {' '.join(parts)}." for parts in triplets)
         return "\n".join('("{}", "{}", "{}")'.format(*parts) for parts in triplets)
-    if "claims" in tagged:
-        numbers = re.findall(r"^\d+(?=\. )", tagged["claims"], re.MULTILINE)
+    if "claims" in found:
+        numbers = re.findall(r"^\d+(?=\. )", found["claims"], re.MULTILINE)
         return "\n".join(f"{number}. Entailment" for number in numbers)
-    if "claim" in tagged:
+    if "claim" in found:
         return "Entailment"
-    if "passage" in tagged:
-        return _construction(tagged["passage"], prompt.splitlines()[-1])
-    if "requirements" in tagged:
+    if "passage" in found:
+        return _construction(found["passage"], prompt.splitlines()[-1])
+    if "requirements" in found:
         return "Entity: the Ostel mill\nPercentage: 100%\nNot met: none"
     if prompt.endswith("The name:"):
         return "the Ostel mill"
-    if "question" in tagged:
+    if "question" in found:
         return _of_references(prompt.splitlines()[-1])
-    if not tagged:
+    if not found:
         return " ".join(
             f"The {name} mill has {at} floors and was built of grey stone."
             for at, name in enumerate(_MILLS, 2)
@@ -179,9 +156,6 @@ _MILLS = (
     *("Alder", "Brack", "Corran", "Dunmar", "Eskel"),
     *("Farrow", "Garvin", "Hollen", "Istra", "Jorund"),
 )
-
-
-_TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
 
 
 def _triplets(answer: str) -> list[tuple[str, str, str]]:

@@ -8,14 +8,12 @@ over the three passages that the chain's retriever returned.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from functools import partial
 
+from bench.measuring import arguments, in_turns, seconds
 from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -63,31 +61,18 @@ def ran(*options: str) -> None:
         subprocess.run(command, capture_output=True, cwd=folder)
 
 
-def median(work: Callable[[], None], rounds: int) -> float:
-    """Return the median time of some rounds, in seconds."""
-    taken = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
-
-
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
-    with_plugin, without = list[float](), list[float]()
-    for _ in range(rounds):
-        with_plugin.append(median(ran, 1))
-        without.append(median(lambda: ran("-p", "no:demur"), 1))
-    low, high = statistics.median(without), statistics.median(with_plugin)
+    runs = in_turns({"with": ran, "without": partial(ran, "-p", "no:demur")}, rounds)
+    low, high = (runs[name].median.wall for name in ("without", "with"))
     print(f"an empty run of pytest: {high:.3f} s with the plugin, {low:.3f} s without it")
     print(f"  the plugin takes {(high - low) * 1000:.0f} ms")
-    print(f"the first check in a process: {median(lambda: checked(1), 1):.2f} s")
+    print(f"the first check in a process: {seconds(partial(checked, 1)):.2f} s")
     for sentences in range(1, len(SENTENCES) + 1):
-        taken = median(lambda count=sentences: checked(count), rounds)
+        taken = in_turns({"": partial(checked, sentences)}, rounds)[""].median.wall
         print(f"a chain, and its answer of {sentences} sentences checked: {taken * 1000:.0f} ms")
 
 

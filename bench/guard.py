@@ -17,20 +17,19 @@ import asyncio
 import gc
 import re
 import statistics
-import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache, partial
 from typing import Any
 
-from bench.serving import served
+from bench.measuring import aread, arguments, in_turns, read, tell_goals
+from bench.serving import asking, served
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from langchain_openai import ChatOpenAI
 
 from demur import (
     Cite,
@@ -47,7 +46,6 @@ from demur import (
 _MS_GOAL, _KB_GOAL, _FIRST_GOAL = 3.0, 200.0, 0.5
 
 Loop = asyncio.AbstractEventLoop
-Run = Callable[[], object]
 
 _PROMPT = ChatPromptTemplate.from_template("Answer: {input}")
 _GIVEN = {"input": "Which mills are there?"}
@@ -78,7 +76,7 @@ CHAINS: dict[str, Runnable[Any, Any]] = {
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=40, help="calls per round")
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
@@ -91,7 +89,8 @@ def main() -> None:
         _edits(options)
         print()
         over += _first_sentence(options, loop)
-    print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
+    print()
+    tell_goals(over)
 
 
 # --- A call --------------------------------------------------------------------------------------
@@ -104,7 +103,7 @@ def _overhead(options: argparse.Namespace, loop: Loop) -> list[str]:
         guard: Guard[Any, Any] = Guard(chain, RunnableLambda(_judge, _ajudge))
         for way in ("sync", "async"):
             bare, guarded = _calls(chain, way, loop), _calls(guard, way, loop)
-            ms = _in_turns([bare, guarded], options.rounds, options.calls)
+            ms = _ms([bare, guarded], options.rounds, options.calls)
             more, kb = ms[1] - ms[0], _peak(guarded) - _peak(bare)
             print(
                 f"{name:<24} {way:<12} | {ms[0]:>5.2f} {ms[1]:>8.2f} {more:>5.2f} "
@@ -127,18 +126,10 @@ def _calls(runnable: Runnable[Any, Any], way: str, loop: Loop) -> Callable[[int]
     return run if way == "sync" else lambda count: loop.run_until_complete(arun(count))
 
 
-def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
-    """Return the milliseconds of CPU per call of each function, which run in turns.
-
-    The figure is the least of the rounds, because other work can only add to it.
-    """
-    taken: list[list[float]] = [[] for _ in runs]
-    for _ in range(rounds):
-        for run, found in zip(runs, taken, strict=True):
-            started = time.process_time()
-            run(count)
-            found.append(1000 * (time.process_time() - started) / count)
-    return [min(found) for found in taken]
+def _ms(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
+    """Return the milliseconds of CPU per call of each function, which run in turns."""
+    clocks = in_turns({run: partial(run, count) for run in runs}, rounds)
+    return [1000 * clock.typical.cpu / count for clock in clocks.values()]
 
 
 def _peak(run: Callable[[int], None]) -> float:
@@ -176,7 +167,7 @@ def _edits(options: argparse.Namespace) -> None:
                 **{"on_fail": "abstain", **guard},
             )
             runs.append(partial(_again, made))
-        ms = _in_turns(runs, options.rounds, max(1, options.calls // 4))
+        ms = _ms(runs, options.rounds, max(1, options.calls // 4))
         print(
             f"{'':<18} | {count:>9} | {ms[0]:>8.2f} {ms[1]:>6.2f} {ms[1] / ms[0]:>6.1f} "
             f"| {ms[2]:>7.2f} {ms[3]:>8.2f} {ms[3] / ms[2]:>6.1f}"
@@ -225,8 +216,7 @@ def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
     over = []
     timing = ("--latency", options.latency, "--word", options.word)
     with served("bench.fixed_latency_server", *timing) as ready:
-        url = ready["url"]
-        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        model = asking(ready["url"])
         chain = _PROMPT | model | StrOutputParser()
         checker = RefChecker(model, checker="joint")
         guards = [
@@ -234,11 +224,13 @@ def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
             for streaming in ("sentence", "buffer")
         ]
         for way in ("sync", "async"):
-            read = _read if way == "sync" else lambda guard: loop.run_until_complete(_aread(guard))
             found: list[list[tuple[float, float]]] = [[], []]
             for _ in range(options.streams + 1):
                 for guard, times in zip(guards, found, strict=True):
-                    times.append(read(guard))
+                    if way == "sync":
+                        times.append(read(guard.stream(_GIVEN)))
+                    else:
+                        times.append(loop.run_until_complete(aread(guard.astream(_GIVEN))))
             # The first stream of each kind opened the connections, and is left out.
             first = [statistics.median(one for one, _ in times[1:]) for times in found]
             end = [statistics.median(one for _, one in times[1:]) for times in found]
@@ -254,21 +246,6 @@ def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
 
 def _contexts(output: Any) -> list[str]:
     return ["The mills were built of grey stone."]
-
-
-def _read(guard: Guard[Any, Any]) -> tuple[float, float]:
-    """Return the seconds until the first text, and until the end."""
-    started, first = time.perf_counter(), 0.0
-    for _ in guard.stream(_GIVEN):
-        first = first or time.perf_counter() - started
-    return first, time.perf_counter() - started
-
-
-async def _aread(guard: Guard[Any, Any]) -> tuple[float, float]:
-    started, first = time.perf_counter(), 0.0
-    async for _ in guard.astream(_GIVEN):
-        first = first or time.perf_counter() - started
-    return first, time.perf_counter() - started
 
 
 if __name__ == "__main__":

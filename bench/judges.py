@@ -10,13 +10,13 @@ server's cache. Then each is asked about one more sentence over the same passage
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
-import time
 from collections import defaultdict
+
+from bench.measuring import Clock, arguments
 
 PASSAGES = (
     "The town library of Brunnau opened in 1911 in a former corn store beside the river. It has "
@@ -80,25 +80,25 @@ def _local(rounds: int) -> None:
     model.invoke("Say hello.", max_tokens=1)
     checkers = {name: RefChecker(model, checker=name) for name in ("adapter", "logprobs")}
     answers = {"3 sentences": ANSWER, "1 more": FURTHER}
-    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
+    taken: dict[tuple[str, str], Clock] = defaultdict(Clock)
     for number in range(rounds):
         for name, checker in checkers.items():
             contexts = [f"Page {number} for {name}. {text}" for text in PASSAGES]
             for what, answer in answers.items():
-                started = time.perf_counter()
-                checker.invoke({"answer": answer, "contexts": contexts})
-                taken[what, name].append(time.perf_counter() - started)
+                with taken[what, name]:
+                    checker.invoke({"answer": answer, "contexts": contexts})
     for what in answers:
-        medians = {name: statistics.median(taken[what, name]) for name in checkers}
+        medians = {name: taken[what, name].median.wall for name in checkers}
         for name, median in medians.items():
-            low, high = min(taken[what, name]), max(taken[what, name])
+            walls = taken[what, name].walls
+            low, high = min(walls), max(walls)
             print(f"local, {what}, {name:<9} median {median:.1f} s (from {low:.1f} to {high:.1f})")
         print(f"adapter / logprobs, {what}: {medians['adapter'] / medians['logprobs']:.2f}")
 
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--local", action="store_true", help="measure the local model too")
     options = parser.parse_args()

@@ -12,22 +12,19 @@ half an hour.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import multiprocessing
 import random
-import resource
 import sqlite3
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from bench.report import record
+from bench.measuring import alone, arguments, peak_mb, seconds
+from bench.records import record
 
 from demur.observe import Record, SQLSink
 from demur.observe.log import EVERY, Filters, Log, open_log, records, summarise, worst
@@ -45,7 +42,7 @@ _DIFFERENT = 2_000
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--only", choices=["sqlite", "postgres"])
     parser.add_argument(
@@ -87,7 +84,7 @@ def _measure(
     few = list(islice(runs, _ONE_BY_ONE))
     bare = plain(where, few)
     sink = SQLSink(where)
-    ours = _seconds(lambda: [sink.write(one) for one in few])
+    ours = seconds(lambda: [sink.write(one) for one in few])
     print(
         f"{1000 * ours / len(few):.2f} ms to write one of {len(few):,} runs, {ours / bare:.1f} "
         f"times a plain insert"
@@ -97,16 +94,16 @@ def _measure(
         while some := list(islice(runs, _TOGETHER)):
             sink.write_all(some)
 
-    filled = _seconds(fill)
+    filled = seconds(fill)
     if count > len(few):
         more = count - len(few)
         print(f"{1000 * filled / more:.2f} ms of each of {more:,} in large transactions")
     sink.close()
     print(f"{count:,} runs, {size() / 1e6:,.0f} MB\n")
     print("| | s | to reading all records | MB of memory, at most |\n|---|---|---|---|", flush=True)
-    everything, held = _asked(where, "all records", 1)
+    everything, held = alone(asked, where, "all records", 1)
     for name in _QUESTIONS:
-        took, most = _asked(where, name, 3 if count <= 100_000 and name != _LONG else 1)
+        took, most = alone(asked, where, name, 3 if count <= 100_000 and name != _LONG else 1)
         print(f"| {name} | {took:.3f} | {took / everything:.2f} | {most:,.0f} |", flush=True)
     print(f"| all records | {everything:.3f} | 1 | {held:,.0f} |\n", flush=True)
 
@@ -135,7 +132,7 @@ def _plain_sqlite(where: str, runs: list[Record]) -> float:
                 with database:
                     database.execute("insert into plain values (?, ?)", (one.id, one.as_json()))
 
-        return _seconds(insert)
+        return seconds(insert)
 
 
 def _plain_postgres(where: str, runs: list[Record]) -> float:
@@ -148,9 +145,9 @@ def _plain_postgres(where: str, runs: list[Record]) -> float:
             for one in runs:
                 server.execute("insert into plain values (%s, %s)", (one.id, one.as_json()))
 
-        seconds = _seconds(insert)
+        took = seconds(insert)
         server.execute("drop table plain")
-    return seconds
+    return took
 
 
 # --- Questions ------------------------------------------------------------------------------------
@@ -195,29 +192,18 @@ def _first_day(log: Log) -> Filters:
     return Filters(since=first.time - timedelta(days=1))
 
 
-def _asked(where: str, name: str, times: int) -> tuple[float, float]:
-    """Run a query in its own process, some times.
+def asked(where: str, name: str, times: int) -> tuple[float, float]:
+    """Run a query some times.
 
     Returns:
         The least of the times in seconds, and the peak memory in MB.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_ask, where, name, times).result()
-
-
-def _ask(where: str, name: str, times: int) -> tuple[float, float]:
     ask = _QUESTIONS.get(name, _all)
     took = []
     for _ in range(times):
         with open_log(where) as log:
-            took.append(_seconds(lambda log=log: ask(log)))
-    return min(took), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+            took.append(seconds(partial(ask, log)))
+    return min(took), peak_mb()
 
 
 if __name__ == "__main__":

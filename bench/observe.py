@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import resource
-import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
+from bench.measuring import arguments, in_turns, peak_mb, seconds, tell_goals
 from langchain_core.callbacks import (
     AsyncCallbackHandler,
     BaseCallbackHandler,
@@ -92,7 +93,7 @@ class _AsyncNothing(AsyncCallbackHandler):
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=40, help="calls per round")
     parser.add_argument("--runs", type=int, default=10_000, help="runs to measure memory")
@@ -101,7 +102,8 @@ def main() -> None:
         over = _latency(options, loop)
     print()
     _memory(options.runs)
-    print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
+    print()
+    tell_goals(over)
 
 
 # --- A run ---------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ def _latency(options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> li
             nothing: Any = _AsyncNothing() if way.startswith("a") else _Nothing()
             handler = ScoreCallbackHandler(evaluator, sink=_no_sink, max_queue=100)
             runs = [_runs(chain, way, given, loop) for given in ([], [nothing], [handler])]
-            bare, with_nothing, scored = _in_turns(runs, options.rounds, options.calls)
+            bare, with_nothing, scored = _ms(runs, options.rounds, options.calls)
             more = scored - bare
             print(
                 f"{name:<25} {way:<11} | {bare:>6.3f} {with_nothing:>8.3f} {scored:>9.3f} "
@@ -156,20 +158,12 @@ def _runs(
     return (lambda count: loop.run_until_complete(arun(count))) if way.startswith("a") else run
 
 
-def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
-    """Return the milliseconds per run of each function, which run in turns.
-
-    The figure is the median of the rounds, so that a pause of the machine has no weight.
-    """
-    taken: list[list[float]] = [[] for _ in runs]
+def _ms(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
+    """Return the median milliseconds per run of each function, after a round to warm up."""
     for run in runs:
         run(count)
-    for _ in range(rounds):
-        for run, found in zip(runs, taken, strict=True):
-            started = time.perf_counter()
-            run(count)
-            found.append(1000 * (time.perf_counter() - started) / count)
-    return [statistics.median(found) for found in taken]
+    clocks = in_turns({run: partial(run, count) for run in runs}, rounds)
+    return [1000 * clock.median.wall / count for clock in clocks.values()]
 
 
 # --- Memory --------------------------------------------------------------------------------------
@@ -182,18 +176,20 @@ def _memory(count: int) -> None:
     config: Any = {"callbacks": [handler]}
     for _ in range(200):
         chain.invoke(_QUESTION, config)
-    before, started = _resident_mb(), time.perf_counter()
-    thousands = []
-    for at in range(1, count + 1):
-        chain.invoke(_QUESTION, config)
-        if at % (count // 5) == 0:
-            thousands.append(f"{_resident_mb() - before:+.1f}")
-    ms = 1000 * (time.perf_counter() - started) / count
+    before, fifths = _resident_mb(), list[str]()
+
+    def run() -> None:
+        for at in range(1, count + 1):
+            chain.invoke(_QUESTION, config)
+            if at % (count // 5) == 0:
+                fifths.append(f"{_resident_mb() - before:+.1f}")
+
+    ms = 1000 * seconds(run) / count
     counts = handler.counts
     print(
         f"{count:,} runs, an evaluator of one second, a queue of 1,000: {ms:.3f} ms per run; "
         f"{counts.recorded + counts.waiting:,} taken in, {counts.dropped:,} dropped and counted; "
-        f"MB more after each fifth: {', '.join(thousands)}"
+        f"MB more after each fifth: {', '.join(fifths)}"
     )
     handler.close(0)
 
@@ -202,8 +198,8 @@ def _resident_mb() -> float:
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize() / 2**20
-    except OSError:  # not Linux: the peak, in KB or in bytes
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    except OSError:  # not Linux
+        return peak_mb()
 
 
 if __name__ == "__main__":

@@ -12,12 +12,8 @@ wait for it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -25,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.measuring import alone, arguments, line, peak_mb, seconds
 from langchain_core.language_models import FakeListChatModel
 
 from demur import RefChecker
@@ -33,38 +30,24 @@ from demur.scoring import Data, Scorer, open_run, read_input
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, os.cpu_count() or 2])
     parser.add_argument("--at-once", type=int, default=16)
-    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # in the subprocess
     options = parser.parse_args()
-    if options.part is not None:
-        print(json.dumps(_measured(options.rows, options.part, options.at_once)))
-        return
     print("| who scores | rows | rows/s | to one process | MB of who writes |\n" + "|---" * 5 + "|")
     for rows in (options.rows // 10, options.rows):
-        alone = 0.0
+        first = 0.0
         for workers in (0, *options.workers):
-            found = _in_a_process(rows, workers, options.at_once)
-            alone = alone or found["rate"]
+            rate, mb = alone(scored, rows, workers, options.at_once)
+            first = first or rate
             who = f"{workers} workers" if workers else "one process"
-            print(
-                f"| {who} | {rows:,} | {found['rate']:.0f} | {found['rate'] / alone:.2f} "
-                f"| {found['mb']:.0f} |",
-                flush=True,
-            )
+            cells = who, f"{rows:,}", f"{rate:.0f}", f"{rate / first:.2f}", f"{mb:.0f}"
+            print(line(cells), flush=True)
 
 
-def _in_a_process(rows: int, workers: int, at_once: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.ray_scoring", "--part", str(workers)]
-    options = ["--rows", str(rows), "--at-once", str(at_once)]
-    done = subprocess.run([*command, *options], check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def _measured(rows: int, workers: int, at_once: int) -> dict[str, float]:
+def scored(rows: int, workers: int, at_once: int) -> tuple[float, float]:
+    """Return the rows that are scored in a second, and the peak memory in MB."""
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         file, out = Path(folder) / "rows.jsonl", Path(folder) / "scores.jsonl"
         with file.open("w") as lines:
@@ -74,12 +57,9 @@ def _measured(rows: int, workers: int, at_once: int) -> dict[str, float]:
             read_input(Data(file, "rows")) as read,
             open_run(read, scorers, out, settings={}, rows_at_once=at_once) as run,
         ):
-            started = time.perf_counter()
-            run.score()
-            seconds = time.perf_counter() - started
+            took = seconds(run.score)
             assert run.done == rows
-    mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"rate": rows / seconds, "mb": mb}
+    return rows / took, peak_mb()
 
 
 @contextmanager

@@ -8,76 +8,25 @@ the end. They are not a failure, because other work on the machine changes the f
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import resource
 import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from langchain_core.documents import Document
+from bench.measuring import Clock, arguments, peak_mb, tell_goals
+from bench.records import record
+from tools.browsers import executable, launched
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
-from demur.guard import Attempt
-from demur.observe import Record, SQLSink
+from demur.observe import SQLSink
 from demur.observe.log import open_log
 from demur.views.report import write_report
 
 _OPEN_GOAL, _STEP_GOAL = 3.0, 0.2
 _ROUNDS = 5
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-_BEGIN = datetime(2026, 11, 1, tzinfo=timezone.utc)
-_RIVERS = ("Alder", "Birch", "Cedar", "Dorn", "Esk", "Fal", "Gade", "Ham")
-_PASSAGE = (
-    "The {river} rises in the hills west of the town, is {length} km long and flows into the lake. "
-    "Until 1954 it drove eleven mills, of which two still stand; one of them is a museum now, and "
-    "the other one belongs to the university. In spring it often floods the meadows. "
-)
-
-
-def record(at: int, draw: random.Random) -> Record:
-    """Return the record of a run about a river, with claims and their evidence."""
-    river, length = draw.choice(_RIVERS), draw.randrange(40, 900)
-    passage = _PASSAGE.format(river=river, length=length) * 3
-    wrong = draw.random() < 0.3
-    facts = (f"The {river} is {length + 7 * wrong} km long.", "It once drove eleven mills.")
-    answer, quote = " ".join(facts), passage[: passage.index("lake") + 5]
-    label = ClaimLabel.CONTRADICTION if wrong else ClaimLabel.ENTAILMENT
-    found = Evidence(context=0, span=Span(start=0, end=len(quote)), text=quote, label=label)
-    claims = (
-        Claim(text=facts[0], span=Span(start=0, end=len(facts[0])), label=label, evidence=(found,)),
-        Claim(text=facts[1], span=Span(start=len(facts[0]) + 1, end=len(answer)), label=label),
-    )
-    score = draw.betavariate(2, 4) if wrong else draw.betavariate(6, 2)
-    usage = Usage(calls=2, input_tokens=900, output_tokens=60, seconds=1.5)
-    evaluation = Evaluation(
-        name="RefChecker", score=score, passed=score >= 0.5, claims=claims, usage=usage
-    )
-    attempt = Attempt(
-        origin="chain",
-        question=f"How long is the {river}, and what did it once drive? ({at})",
-        answer=answer,
-        contexts=tuple(Document(passage) for _ in range(3)),
-        evaluations=(evaluation,),
-        verdict="passed" if evaluation.passed else "failed",
-        usage=usage,
-    )
-    return Record(
-        id=f"{at:032x}",
-        root=f"{at:032x}",
-        time=_BEGIN + timedelta(seconds=at * 40),
-        model=draw.choice(("small", "large")),
-        metadata={"hallucinated": wrong} if draw.random() < 0.5 else {},
-        attempts=(attempt,),
-        usage=attempt.cost,
-        seconds=2.0,
-    )
 
 
 def _write(folder: Path, runs: int) -> Path:
@@ -87,13 +36,12 @@ def _write(folder: Path, runs: int) -> Path:
         sink.write(record(at, draw))
     sink.close()
     page = folder / "report.html"
-    before = time.perf_counter()
-    with open_log(folder / "log.sqlite") as log:
+    clock = Clock()
+    with clock, open_log(folder / "log.sqlite") as log:
         written = write_report(log, page, last=runs)
-    took = time.perf_counter() - before
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    took = clock.total.wall
     print(f"{written.rows:,} runs: {written.bytes / 1e6:.1f} MB, written in {took:.1f} s")
-    print(f"at most {held:,.0f} MB held")
+    print(f"at most {peak_mb():,.0f} MB held")
     return page
 
 
@@ -141,7 +89,7 @@ def _open(page: Any, path: Path) -> Iterator[tuple[str, float, float]]:
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--keep", type=Path, help="the file to keep the page in")
     given = parser.parse_args()
@@ -149,24 +97,20 @@ def main() -> None:
         path = _write(Path(folder), given.runs)
         if given.keep:
             shutil.copy(path, given.keep)
-        chromium = next(filter(None, map(shutil.which, _NAMES)), None)
-        if chromium is None:
+        if executable() is None:
             print("no Chromium: the page was not opened")
             return
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:
-            root = ["--no-sandbox"] if os.geteuid() == 0 else []
-            browser = playwright.chromium.launch(
-                executable_path=chromium, args=["--disable-gpu", *root]
-            )
+            browser = launched(playwright)
             over = []
             for what, seconds, goal in _open(browser.new_page(), path):
                 print(f"{what:20} {seconds:6.3f} s")
                 if seconds > goal:
                     over.append(f"{what}: {seconds:.2f} s, the goal is {goal} s")
             browser.close()
-    print("\n".join(over) or "all within their goals")
+    tell_goals(over)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ work on the machine changes the figures.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import math
 from contextlib import closing
 
+from bench.measuring import arguments, tell_goals
 from bench.scheduling import Bare, Run, Subject, in_loop, measure, tokens
-from bench.serving import served
-from langchain_openai import ChatOpenAI
+from bench.serving import asking, served
 
 from demur import CallPolicy, ReverseValidation
 from demur_research.texts.bland import samples
@@ -29,7 +28,7 @@ _CALLS = 2
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--answers", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 8])
@@ -42,8 +41,7 @@ def main() -> None:
         served("bench.fixed_latency_server", "--latency", options.latency) as ready,
         closing(asyncio.new_event_loop()) as loop,
     ):
-        url, counted = ready["url"], ready["tokens"]
-        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        model, counted = asking(ready["url"]), ready["tokens"]
         policy = CallPolicy(max_concurrency=max(options.concurrency))
         subjects = {
             variant: Subject(ReverseValidation(model, variant=variant, call_policy=policy), asked)
@@ -75,7 +73,7 @@ def main() -> None:
                     if name == variant and over_ideal > _GOAL:
                         over.append(f"{name}, {way}, {at_once} at once: {over_ideal:.3f} of ideal")
     print()
-    print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
+    tell_goals(over)
 
 
 if __name__ == "__main__":

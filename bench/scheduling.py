@@ -14,15 +14,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
-import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from bench.serving import served
+from bench.measuring import Clock, Spent, arguments, in_turns, seconds, tell_goals
+from bench.serving import asking, served
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage
@@ -46,16 +46,6 @@ _BESIDE = {"bare 1": "bare 1", "sentences": "bare 1"}
 sentences."""
 # With fewer answers at a time, one run is long enough to be an average.
 _REPEATED_FROM = 16
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Hold what one run over all answers took."""
-
-    wall: float
-    """The wall time in seconds."""
-    cpu: float
-    """The CPU seconds of this process, in all its threads."""
 
 
 Run = Callable[[int], object]
@@ -132,7 +122,7 @@ class Bare:
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--answers", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 16, 64])
@@ -146,11 +136,10 @@ def main() -> None:
         closing(asyncio.new_event_loop()) as loop,
     ):
         url, counted_with = ready["url"], ready["tokens"]
-        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
         print(f"tokens counted with: {counted_with}\n")
         _long_references()
-        _compare(model, options, loop)
+        _compare(asking(url), options, loop)
 
 
 def _long_references() -> None:
@@ -166,15 +155,15 @@ def _long_references() -> None:
         FakeListChatModel(responses=["No labels"]), checker="joint", claims="sentences"
     )
     sample = Sample(question="What is known?", answer=answer, contexts=contexts)
-    seconds = []
+    clock = Clock()
     with within_scope(Scope()):
         for _ in range(2):
-            began = time.process_time()
-            checker.invoke(sample)
-            seconds.append(time.process_time() - began)
+            with clock:
+                checker.invoke(sample)
+    first, second = clock.spent
     print(
-        f"{len(contexts)} references of 2,000 words: {seconds[0]:.2f} s of CPU an answer, "
-        f"{seconds[1]:.2f} s for the next in a guarded call\n"
+        f"{len(contexts)} references of 2,000 words: {first.cpu:.2f} s of CPU an answer, "
+        f"{second.cpu:.2f} s for the next in a guarded call\n"
     )
 
 
@@ -196,7 +185,7 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
         one = Subject(RefChecker(model, **options_of), asked[:1])
         run = in_loop(loop, one)
         run(1)  # opens a connection
-        native, threads = (_spent(way).wall / options.latency for way in (run, one.run))
+        native, threads = (seconds(partial(way, 1)) / options.latency for way in (run, one.run))
         print(
             f"one answer, {mode}: {one.usage.calls} calls, {native:.2f} latencies async, "
             f"{threads:.2f} sync"
@@ -218,7 +207,7 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
         if per_answer > goal:
             over.append(f"{name}: {per_answer:.0f} tokens per answer")
     print("(calls, tokens and CPU per answer)\n")
-    print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
+    tell_goals(over)
 
 
 def in_loop(loop: Loop, subject: Subject | Bare) -> Run:
@@ -257,28 +246,9 @@ def _table(
 def measure(
     runs: Mapping[tuple[str, str], Run], at_once: int, repeats: int
 ) -> dict[tuple[str, str], Spent]:
-    """Return what each way takes, run in turns so that a machine that slows down slows all of them.
-
-    The wall time is the median of the runs. The CPU time is the least, because other work can only
-    add to it.
-    """
-    spent: dict[tuple[str, str], list[Spent]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            spent[name].append(_spent(run, at_once))
-    return {
-        name: Spent(
-            statistics.median(one.wall for one in found),
-            min(one.cpu for one in found),
-        )
-        for name, found in spent.items()
-    }
-
-
-def _spent(run: Run, at_once: int = 1) -> Spent:
-    wall, cpu = time.perf_counter(), time.process_time()
-    run(at_once)
-    return Spent(time.perf_counter() - wall, time.process_time() - cpu)
+    """Return what each way takes, run in turns."""
+    clocks = in_turns({name: partial(run, at_once) for name, run in runs.items()}, repeats)
+    return {name: clock.typical for name, clock in clocks.items()}
 
 
 def tokens(usage: Usage) -> int:

@@ -9,11 +9,10 @@ time of half that length (a ratio of 2).
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
+from bench.measuring import Clock, arguments
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.utils import AddableDict
@@ -65,15 +64,16 @@ def seconds(text: str, form: Callable[[str], Any], chunk: int) -> float:
     guard = Guard(chain, _AtOnce(), streaming="sentence", contexts=lambda output: [])
     streamed = StreamedAnswer(GuardedCall(guard, "why?", {}))
     chunks = [form(text[at : at + chunk]) for at in range(0, len(text), chunk)]
-    began = time.process_time()
-    for one in chunks:
-        streamed.feed(one)
-        _go_on(streamed)
-    streamed.end()
-    while not streamed.settled:
-        _go_on(streamed)
-    drive(streamed.finish(), {}, None)
-    return time.process_time() - began
+    clock = Clock()
+    with clock:
+        for one in chunks:
+            streamed.feed(one)
+            _go_on(streamed)
+        streamed.end()
+        while not streamed.settled:
+            _go_on(streamed)
+        drive(streamed.finish(), {}, None)
+    return clock.total.cpu
 
 
 def _go_on(streamed: StreamedAnswer) -> None:
@@ -85,9 +85,7 @@ def _go_on(streamed: StreamedAnswer) -> None:
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--chars", type=int, default=8000, help="characters of the shortest answer")
     parser.add_argument("--chunk", type=int, default=5, help="characters per chunk")
     parser.add_argument("--form", choices=FORMS, default="text", help="form of the chunks")

@@ -1,4 +1,4 @@
-"""Serve HTTP in a separate process, and count tokens, for the benchmarks.
+"""Serve chat models in a separate process, and count tokens, for the benchmarks.
 
 A server has its own process, so that its costs are not counted as the client's. When it is ready it
 prints one line of JSON, which has its URL.
@@ -13,15 +13,21 @@ import re
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from demur._text import count_tokens
 
+if TYPE_CHECKING:
+    from langchain_openai import ChatOpenAI
+
 _ROOT = Path(__file__).parent.parent
+_TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
+# The tokens that the chat format adds to the texts, for each message and for the reply.
+_PER_MESSAGE, _PER_REPLY = 4, 3
 
 
 class Connection(asyncio.Protocol, ABC):
@@ -82,6 +88,73 @@ def served(module: str, *arguments: object) -> Iterator[dict[str, Any]]:
             yield json.loads(process.stdout.readline())
         finally:
             process.terminate()
+
+
+def asking(url: str, name: str = "none") -> ChatOpenAI:
+    """Return a client of a served model, which asks again for nothing by itself."""
+    from langchain_openai import ChatOpenAI  # which a server does not need
+
+    return ChatOpenAI(base_url=url, api_key="none", model=name, max_retries=0)
+
+
+# --- What a request says ------------------------------------------------------------------------
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, whose content is a string or a list of parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content)
+
+
+def tagged(prompt: str) -> dict[str, str]:
+    """Return the texts that one of demur's prompts has between tags, by the tags' names."""
+    return {tag: text for _, tag, text in _TAGGED.findall(prompt)}
+
+
+def prompt_tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:
+    """Return the tokens of a request with messages of these texts."""
+    return sum(count(text) + _PER_MESSAGE for text in texts) + _PER_REPLY
+
+
+# --- What a server says -------------------------------------------------------------------------
+
+
+def http(status: int, body: bytes, **headers: object) -> bytes:
+    """Return an HTTP response with a body of JSON, of which the headers give the length."""
+    fields = {"Content-Type": "application/json", "Content-Length": len(body), **headers}
+    lines = [f"HTTP/1.1 {status} -", *(f"{name}: {of}" for name, of in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def completion(
+    model: str, reply: str | None, read: int, written: int, times: int = 1, **of_choice: Any
+) -> dict[str, Any]:
+    """Return a chat completion of OpenAI's protocol.
+
+    Args:
+        model: The name of the model.
+        reply: What it says; None: it has no content.
+        read: The tokens of the request.
+        written: The tokens of the reply.
+        times: How often it says it.
+        of_choice: Further fields of each choice.
+    """
+    message = {"role": "assistant", "content": reply}
+    choice = {"message": message, "finish_reason": "stop", **of_choice}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": at, **choice} for at in range(times)],
+        "usage": {
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
+        },
+    }
 
 
 def tokenizer() -> tuple[Callable[[str], int], str]:

@@ -31,9 +31,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.request import urlopen
 
-from bench.serving import Connection, serve, served
+from bench.measuring import arguments, line
+from bench.serving import Connection, asking, completion, http, serve, served
 from langchain_core.runnables import Runnable, RunnableLambda
-from langchain_openai import ChatOpenAI
 
 from demur import Budget, CallPolicy, Guard, RefChecker
 
@@ -115,24 +115,12 @@ class _Answering(Connection):
         fate = self._fate(request["model"], int(claim[2]))
         if math.isfinite(fate.seconds):
             label = "Entailment" if claim[3] == "red" else "Contradiction"
-            reply = _completion(f"1. {label}") if fate.status == 200 else {"error": {}}
+            said = completion("judge", f"1. {label}", 400, 3)
+            reply = said if fate.status == 200 else {"error": {}}
             asyncio.get_running_loop().call_later(fate.seconds, self._send, fate.status, reply)
 
     def _send(self, status: int, reply: Mapping[str, Any]) -> None:
-        body = json.dumps(reply)
-        head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n"
-        self.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-
-
-def _completion(text: str) -> dict[str, Any]:
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": text},
-        "finish_reason": "stop",
-    }
-    kind = {"id": "1", "object": "chat.completion", "created": 1, "model": "judge"}
-    usage = {"prompt_tokens": 400, "completion_tokens": 3, "total_tokens": 403}
-    return {**kind, "choices": [choice], "usage": usage}
+        self.write(http(status, json.dumps(reply).encode()))
 
 
 async def _serve(case: str, seed: int) -> None:
@@ -184,8 +172,7 @@ def _runnable(url: str, name: str, how: How) -> Runnable[int, Any]:
         judge, budget = RefChecker("small"), Budget()
     else:
         policy, budget = how
-        model = ChatOpenAI(base_url=url, api_key="none", model=name, max_retries=0)
-        judge = RefChecker(model, claims="sentences", call_policy=policy)
+        judge = RefChecker(asking(url, name), claims="sentences", call_policy=policy)
     guard: Guard[int, Any] = Guard(
         CHAIN, judge, question=str, on_fail="abstain", budget=budget, on_error="closed"
     )
@@ -236,7 +223,7 @@ async def _run(runnable: Runnable[int, Any], arrivals: Sequence[float], patience
 
 def main() -> None:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rate", type=float, default=8, help="questions a second, for each row")
     parser.add_argument(
         "--seconds", type=float, default=8, help="seconds of arrivals, for each case"
@@ -261,7 +248,7 @@ def main() -> None:
     )
     columns = ("p50", "p95", "p99", "longest", "added at p50", "p95", "p99")
     heads = ("judge", "", *columns, "passed", "refused", "undetermined", "given up", "requests")
-    print("| " + " | ".join(heads) + " |")
+    print(line(heads))
     print("|" + "---|" * 2 + "---:|" * (len(heads) - 2))
     notes = []
     for case in options.case or CASES:
@@ -323,7 +310,7 @@ def _line(case: str, name: str, row: Row, bare: Row, patience: float) -> str:
         ended = [("passed",), ("abstained",), ("evaluator_failed",), ("given up",)]
         cells += [f"{row.share(*outcomes):.1f}" for outcomes in ended]
         cells.append(f"{row.requests / len(row.seconds):.3f}")
-    return "| " + " | ".join(cells) + " |"
+    return line(cells)
 
 
 if __name__ == "__main__":

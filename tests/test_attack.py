@@ -7,6 +7,7 @@ import os
 import warnings
 
 import pytest
+from tools.attack import truth
 from tools.attack.sections import SECTIONS
 from tools.attack.truth import Tally
 
@@ -23,7 +24,7 @@ pytestmark = [
 def _attack(section: str, monkeypatch: pytest.MonkeyPatch, *, guarded: bool) -> list[Tally]:
     module, _, quick, _ = SECTIONS[section]
     attack = importlib.import_module(f"tools.attack.{module}")
-    monkeypatch.setattr(attack, "LIMIT", PATIENCE)
+    monkeypatch.setattr(truth, "LIMIT", PATIENCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # A quarter of so few tries would be too few to see how often an attack succeeds.

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
-from tools.imports import ROOT, module_of, reached
-from tools.landed import git, landed
+from tools.imports import module_of, reached
+from tools.landed import ROOT, git, landed
 
 
 @dataclass(frozen=True)

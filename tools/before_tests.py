@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+from tools.browsers import executable
 
 
 def lines() -> Iterator[str]:
     """Yield the lines of the announcement."""
     yield "make test takes 7 minutes on two slow cores: the quick tests, and those of the others"
     yield "that best show that demur works. `make test-all` runs all tests, in 30 minutes."
-    if not any(map(shutil.which, BROWSERS)):
+    if executable() is None:
         yield "SKIPPED: the tests marked `browser`. To run them:"
         yield "  apt-get install chromium-headless-shell"
     servers = Path("/usr/lib/postgresql").glob("*/bin/initdb")

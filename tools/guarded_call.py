@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from playwright.sync_api import sync_playwright
-from tools.screenshots import IMAGES, launched
+from tools.browsers import launched
+from tools.screenshots import IMAGES
 
 README = Path(__file__).parents[1] / "README.md"
 PAGE = """<!doctype html><meta charset="utf-8"><title>A guarded call</title>

@@ -8,11 +8,11 @@ import re
 import sys
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import grimp
+from tools.landed import ROOT
 
-ROOT = Path(__file__).parents[1]
 SOURCES = (
     "src",
     "integrations/langchain/src",

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import shutil
 import sys
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the file can be started by its path
+
+from tools.browsers import launched
 
 from demur import ScoreCallbackHandler
 from demur.cli.demo.chain import guarded
@@ -163,14 +166,6 @@ def shoot(page: Path) -> None:
         phone = opened(390, 844, "light")
         save(phone, "report-phone.png", "#rows tbody tr")
         chromium.close()
-
-
-def launched(playwright: Playwright) -> Browser:
-    """Start the system's Chromium."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
-    return playwright.chromium.launch(
-        executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
-    )
 
 
 def save(page: Page, name: str, place: str = "html") -> None:

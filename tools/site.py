@@ -10,9 +10,8 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.landed import ROOT
 
 
 def main() -> int:

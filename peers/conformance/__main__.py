@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from peers import environments
+from peers.adapters import AdapterError
 
 from .checks import CHECKS, BlindError, any_hung
 from .guards import GUARDS
-from .runner import Adapter, AdapterError, Guard, running
+from .runner import Guard, Running, running
 from .server import serving
 from .table import markdown
 
@@ -47,11 +48,11 @@ def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> di
     left = [name for name in checks if name not in cannot]
     while left:
         try:
-            with serving() as server, running(guard, log) as adapter:
-                modes = _modes(adapter, server.url())
+            with serving() as server, running(guard, log) as runs:
+                modes = _modes(runs, server.url())
                 while left:
                     started = time.perf_counter()
-                    found[left[0]] = CHECKS[left[0]](adapter, server, modes, count)
+                    found[left[0]] = CHECKS[left[0]](runs, server, modes, count)
                     took = time.perf_counter() - started
                     name = left.pop(0)
                     print(f"{guard.name}: {name}, {took:.0f} s", file=sys.stderr, flush=True)
@@ -80,8 +81,8 @@ def _last_line(error: Exception) -> str:
     return str(error).strip().splitlines()[-1]
 
 
-def _modes(adapter: Adapter, url: str) -> tuple[str, ...]:
-    return tuple(adapter.job(60, url=url, options={"timeout": 60.0}, mode=None)["modes"])
+def _modes(guard: Running, url: str) -> tuple[str, ...]:
+    return tuple(guard.job(60, url=url, options={"timeout": 60.0}, mode=None)["modes"])
 
 
 def _versions(guards: list[Guard]) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import facts
-from .runner import Adapter, calls
+from .runner import Running, calls
 from .server import BEHAVIOURS, Seen, Server
 
 Counts = dict[str, Any]
 """What a check found, as JSON."""
-Check = Callable[[Adapter, Server, tuple[str, ...], int], Counts]
-"""A function of an adapter, the server, the adapter's modes and the number of calls of each
+Check = Callable[[Running, Server, tuple[str, ...], int], Counts]
+"""A function of a running guard, the server, the guard's modes and the number of calls of each
 kind."""
 
 PATIENCE = 120.0
@@ -31,23 +31,23 @@ is given up."""
 _IN_NO_REFERENCE = "not run: the padding stands in no reference"
 
 
-def leak(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def leak(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Count the wrong answers that reach a client in each mode, and the right ones that do."""
     asked = calls(list(range(10, 10 + 2 * count)), server.url())
     found: Counts = {}
     for mode in modes:
         # Streams in threads run one by one, because `crowd` checks how threads affect each other.
-        results = _ask(adapter, server, mode, asked, 1 if mode == "stream" else 5)
+        results = _ask(running, server, mode, asked, 1 if mode == "stream" else 5)
         found[mode] = _told(results)
     first = facts.RECOVERS.start
     asked = calls(list(range(first + 1, first + 2 * count, 2)), server.url())
-    results = _ask(adapter, server, modes[0], asked, 5)
+    results = _ask(running, server, modes[0], asked, 5)
     whole = sum(_is_whole(one) for one in results)
     found["put right"] = {"wrong": count, "whole": whole, "leaked": sum(map(_leaked, results))}
     return found
 
 
-def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def fails(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Count what happens to answers when the judge misbehaves, whole and streamed."""
     numbers = list(range(10, 10 + 2 * max(1, count // 5)))
     urls = {server.url(behaviour): behaviour for behaviour in BEHAVIOURS[1:]}
@@ -55,7 +55,7 @@ def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) 
     for mode in _whole_and_streamed(modes):
         # All misbehaviours run at once, so that their waiting times do not add up.
         asked = [call for url in urls for call in calls(numbers, url)]
-        results = _ask(adapter, server, mode, asked, len(asked), timeout=JUDGE_TIMEOUT)
+        results = _ask(running, server, mode, asked, len(asked), timeout=JUDGE_TIMEOUT)
         for url, behaviour in urls.items():
             wrong, right = _apart(one for one in results if one["url"] == url)
             found[f"{mode}, {behaviour}"] = {
@@ -66,34 +66,34 @@ def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) 
     return found
 
 
-def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def padding(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Check whether the judge sees a wrong sentence in 50 kB, and right answers still pass."""
     count = max(1, count // 4)
     found: Counts = {}
     for name, numbers in (("answer", facts.PADDED_ANSWER), ("evidence", facts.PADDED_EVIDENCE)):
-        if name == "answer" and adapter.guard.judges_itself:
+        if name == "answer" and running.guard.judges_itself:
             # A scripted judge looks at the marks only. A real one is right to refuse the padding.
             found[name] = {"none": _IN_NO_REFERENCE}
             continue
         asked = list(numbers[: 2 * count])
-        results = _ask(adapter, server, modes[0], calls(asked, server.url()), 2)
+        results = _ask(running, server, modes[0], calls(asked, server.url()), 2)
         told = _told(results)
-        told["seen"] = None if adapter.guard.judges_itself else _seen(server, asked)
+        told["seen"] = None if running.guard.judges_itself else _seen(server, asked)
         told["seconds"] = round(max(one["seconds"] for one in results), 1)
         found[name] = told
     return found
 
 
-def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def crowd(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Make 500 calls, 100 streams and 20 streams in threads at once, and count false verdicts."""
     found: Counts = {}
-    patience = OWN_PATIENCE if adapter.guard.judges_itself else PATIENCE
+    patience = OWN_PATIENCE if running.guard.judges_itself else PATIENCE
     for mode, times in (("whole", 25), ("astream", 5), ("stream", 1)):
         if mode not in modes:
             continue
         numbers = list(range(4000, 4000 + times * count))
         asked = calls(numbers, server.url())
-        results = _ask(adapter, server, mode, asked, len(asked), patience=patience)
+        results = _ask(running, server, mode, asked, len(asked), patience=patience)
         told = _told(results)
         _, right = _apart(results)
         told["mixed"] = sum(bool(facts.numbers(one["received"]) - {one["at"]}) for one in results)
@@ -107,7 +107,7 @@ def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) 
     return found
 
 
-def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def cancel(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Let clients go away while the chain writes or the judge thinks, and count what still runs."""
     count = max(1, count // 2)
     found: Counts = {}
@@ -115,7 +115,7 @@ def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int)
         return {"none": "no asynchronous mode: a thread that waits cannot go away"}
     for name, numbers in (("chain", facts.SLOW_CHAIN), ("judge", facts.SLOW_JUDGE)):
         server.seen = Seen()
-        done = adapter.job(
+        done = running.job(
             _SPARE + PATIENCE,
             mode="astream",
             options={"timeout": 60.0},
@@ -138,10 +138,10 @@ def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int)
     return found
 
 
-def forged(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+def forged(running: Running, server: Server, modes: tuple[str, ...], count: int) -> Counts:
     """Send wrong answers that forge the marks of a judge's prompt, on which the judge relies."""
     numbers = list(facts.FORGED[: 2 * max(1, count // 4)])
-    told = _told(_ask(adapter, server, modes[0], calls(numbers, server.url()), 5))
+    told = _told(_ask(running, server, modes[0], calls(numbers, server.url()), 5))
     return {**told, "seen": _seen(server, numbers)}
 
 
@@ -163,7 +163,7 @@ class BlindError(Exception):
 
 
 def _ask(
-    adapter: Adapter,
+    running: Running,
     server: Server,
     mode: str,
     asked: list[dict[str, Any]],
@@ -172,7 +172,7 @@ def _ask(
     patience: float = PATIENCE,
 ) -> list[dict[str, Any]]:
     server.seen = Seen()
-    done = adapter.job(
+    done = running.job(
         _SPARE + patience,
         mode=mode,
         options={"timeout": timeout},

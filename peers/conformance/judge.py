@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.serving import text_of
+
 from . import facts
 
 Messages = Sequence[dict[str, Any]]
@@ -40,7 +42,7 @@ def read(messages: Messages) -> Reading:
     Raises:
         UnknownPromptError: No product that the judge knows writes such a prompt.
     """
-    whole = "\n".join(_text(message) for message in messages)
+    whole = "\n".join(text_of(message) for message in messages)
     for knows in (_demur, _faithfulness, _refined, _guideline, _flagged, _labelled):
         found = knows(messages, whole)
         if found is not None:
@@ -50,9 +52,9 @@ def read(messages: Messages) -> Reading:
 
 def _demur(messages: Messages, whole: str) -> Reading | None:
     """Read a prompt of RefChecker: for triplets, or for labels of numbered claims."""
-    system = _text(messages[0])
+    system = text_of(messages[0])
     if system.startswith("List the facts"):
-        text = _isolated("answer", _text(messages[-1]))
+        text = _isolated("answer", text_of(messages[-1]))
         triplets = [f'("{s}", "{p}", "{o}")' for s, p, o in facts.triplets(text)]
         said = "\n".join(triplets) or "No claims"
         return Reading(text, None, lambda _: said)
@@ -60,7 +62,7 @@ def _demur(messages: Messages, whole: str) -> Reading | None:
         return None
     # The last message asks again about a claim that got no label.
     claims = next(
-        found for message in reversed(messages) if (found := _isolated("claims", _text(message)))
+        found for message in reversed(messages) if (found := _isolated("claims", text_of(message)))
     )
     evidence = _isolated("reference", whole)
     # A claim may have several lines.
@@ -113,7 +115,7 @@ def _flagged(messages: Messages, whole: str) -> Reading | None:
     """Read a check of openai-guardrails by a model, which replies in JSON."""
     if "Respond with a json object containing" not in whole:
         return None
-    said = _text(messages[-1])
+    said = text_of(messages[-1])
     said = said[max(said.find("{"), 0) :] if '"latest_input"' in said else said
     evidence = None
     try:
@@ -151,10 +153,3 @@ def _labelled(messages: Messages, whole: str) -> Reading | None:
 
 def _yes_or_no(good: bool) -> str:
     return "YES" if good else "NO"
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content)
-    return str(content or "")

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.serving import completion, http, text_of
+
 from . import facts, judge
 
 BEHAVIOURS = ("normal", "500", "429", "garbage", "empty", "silent")
@@ -136,7 +138,8 @@ class Server:
         if stream:
             await _stream(writer, model, said, SLOW_TOKEN_SECONDS if slow else TOKEN_SECONDS)
         else:
-            await _send(writer, 200, _completion(model, said, text))
+            written = len(text) // 4, len(said) // 4
+            await _send(writer, 200, completion(model, said, *written))
 
     def _speak(self, call: int | None) -> str:
         if call is None:
@@ -155,7 +158,7 @@ class Server:
             return GARBAGE
         at = call if call is not None else -1
         self.seen.judged.setdefault(at, set()).update(facts.canaries(reading.text))
-        self.seen.prompts[at] = "\n".join(str(message.get("content")) for message in messages)
+        self.seen.prompts[at] = "\n".join(map(text_of, messages))
         self.seen.mixed += len(facts.numbers(self.seen.prompts[at])) > 1
         return reading.reply(facts.supported(reading.text, reading.evidence))
 
@@ -189,12 +192,7 @@ async def _head(reader: asyncio.StreamReader, early: bytes) -> tuple[str, str, i
 
 
 async def _send(writer: asyncio.StreamWriter, status: int, said: dict[str, Any]) -> None:
-    body = json.dumps(said).encode()
-    head = (
-        f"HTTP/1.1 {status} Told\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    writer.write(head.encode() + body)
+    writer.write(http(status, json.dumps(said).encode()))
     await writer.drain()
 
 
@@ -230,19 +228,6 @@ async def _events(
         yield chunk({"content": "".join(pieces[at : at + size])})
     yield chunk({}, "stop")
     yield "[DONE]"
-
-
-def _completion(model: str, said: str, prompt: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": said}
-    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(said) // 4}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {**tokens, "total_tokens": sum(tokens.values())},
-    }
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from bench.measuring import line
+
 from .checks import CHECKS
 from .runner import Guard
 
@@ -32,8 +34,8 @@ def markdown(
         name = check.partition(",")[0]
         rows = [(guard, results[guard.name].get(name)) for guard in guards]
         if any(found is not None for _, found in rows):
-            lines = [_line(["guard", *heads]), _line(["---"] * (len(heads) + 1))]
-            lines += [_line([f"`{g.name}`", *_cells(row, found, heads)]) for g, found in rows]
+            lines = [line(["guard", *heads]), line(["---"] * (len(heads) + 1))]
+            lines += [line([f"`{g.name}`", *_cells(row, found, heads)]) for g, found in rows]
             told = f"{CHECKS[name].__doc__} `--check {name}`"
             parts.append("\n".join([f"### {check}", "", told, "", *lines]))
     return "\n\n".join(parts)
@@ -164,7 +166,3 @@ _TABLES: dict[str, tuple[list[str], Callable[[Found], list[str]]]] = {
     ),
     "forged": (["judge saw", "leaked, whole"], _forged),
 }
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

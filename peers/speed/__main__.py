@@ -31,15 +31,18 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.measuring import arguments
+
+from peers.adapters import AdapterError
 from peers.environments import NoEnvironmentError
 from peers.speed import tables
 from peers.speed.rows import ROWS, Row
-from peers.speed.running import AdapterError, Failed, Measured, Server, measure, serving
+from peers.speed.running import Failed, Measured, Server, measure, serving
 
 
 def main() -> int:
     """Measure and print, and return exit code 1 if demur gave a wrong score or lost an answer."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     names = list(dict.fromkeys(row.peer for row in ROWS))
     parser.add_argument("--peers", nargs="+", choices=names, default=names)
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 4, 16, 64])
@@ -88,7 +91,7 @@ def _measured(row: Row, server: Server, options: argparse.Namespace) -> Measured
             seed=options.seed,
             patience=options.patience,
         )
-    except (NoEnvironmentError, AdapterError, TimeoutError) as error:
+    except (NoEnvironmentError, AdapterError) as error:
         return Failed(row, str(error))
 
 

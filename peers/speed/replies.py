@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-_TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
+from bench.serving import tagged, text_of
+
 # The numbers and names, which distinguish the statements of these texts.
 _MARK = re.compile(r"\d[\d,]*\b|\b[A-Z]\w+")
 _NO_NAMES = frozenset({"It", "Its", "The"})
@@ -40,18 +41,9 @@ def reply_to(request: Mapping[str, Any]) -> str:
     asked = _properties(request)
     if asked in _BY_SCHEMA:
         return json.dumps(_BY_SCHEMA[asked](prompt))
-    tagged = {tag: text for _, tag, text in _TAGGED.findall(prompt)}
-    if tagged:
-        return _demur(tagged)
+    if texts := tagged(prompt):
+        return _demur(texts)
     raise UnknownPromptError(f"expected a prompt of one of the peers, got: {prompt[:300]!r}")
-
-
-def text_of(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, whose content is a string or a list of parts."""
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.get("text", "") for part in content)
 
 
 def statements(answer: str) -> list[str]:
@@ -105,13 +97,13 @@ def _reason(held: bool) -> str:
 # -- demur -----------------------------------------------------------------------------------------
 
 
-def _demur(tagged: Mapping[str, str]) -> str:
-    if "answer" in tagged:
-        return _triplets(tagged["answer"])
-    if "claims" in tagged:
-        numbered = re.findall(r"^(\d+)\. (.*)$", tagged["claims"], re.MULTILINE)
-        return "\n".join(f"{at}. {_label(claim, tagged['reference'])}" for at, claim in numbered)
-    return _label(tagged["claim"], tagged["reference"])
+def _demur(texts: Mapping[str, str]) -> str:
+    if "answer" in texts:
+        return _triplets(texts["answer"])
+    if "claims" in texts:
+        numbered = re.findall(r"^(\d+)\. (.*)$", texts["claims"], re.MULTILINE)
+        return "\n".join(f"{at}. {_label(claim, texts['reference'])}" for at, claim in numbered)
+    return _label(texts["claim"], texts["reference"])
 
 
 def _label(claim: str, reference: str) -> str:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import queue
-import subprocess
-import sys
 import tempfile
-import threading
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +15,8 @@ from typing import Any, Literal
 
 from bench.serving import served
 
-from peers import environments
+from peers import adapters, environments
+from peers.adapters import Adapter, AdapterError
 from peers.speed.rows import Row, answers_at
 from peers.speed.texts import Text, Unit, texts
 
@@ -30,30 +26,10 @@ Grade = Literal["right", "none", "wrong", "lost"]
 score."""
 
 _HERE = Path(__file__).parent
-_ROOT = _HERE.parents[1]
 SPOILED_AT_ONCE = 16
 _TOLERANCE = 1e-6
 _GRACE = 30.0
 """The seconds in which an adapter whose time is up must reply."""
-# The peers may neither send telemetry nor look for weights.
-_QUIET = {
-    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
-    "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1",
-    "DEEPEVAL_NO_INSPECT_PROMPT": "1",
-    "DEEPEVAL_DISABLE_DOTENV": "1",
-    "RAGAS_DO_NOT_TRACK": "true",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_TELEMETRY": "False",
-    "ANONYMIZED_TELEMETRY": "False",
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_OFFLINE": "1",
-    "NO_PROXY": "127.0.0.1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
-
-
-class AdapterError(Exception):
-    """Say that an adapter has ended or does not answer."""
 
 
 @dataclass(frozen=True)
@@ -136,45 +112,6 @@ def serving(latency: float) -> Iterator[Server]:
         yield Server(ready["url"], ready["tokens"])
 
 
-class Adapter:
-    """Represent a running adapter."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put("")
-
-    def told(self, patience: float) -> dict[str, Any]:
-        """Return the next line of the adapter.
-
-        Raises:
-            TimeoutError: No line has come in `patience` seconds.
-            AdapterError: The adapter has ended.
-        """
-        try:
-            line = self._lines.get(timeout=patience)
-        except queue.Empty:
-            raise TimeoutError(f"no answer in {patience:.0f} seconds") from None
-        if not line:
-            raise AdapterError(f"it ended with exit code {self._process.wait()}")
-        return dict(json.loads(line))
-
-    def ask(self, asked: Sequence[Text], at_once: int, patience: float) -> dict[str, Any]:
-        """Score all answers, `at_once` at a time; those not done in `patience` seconds are lost."""
-        assert self._process.stdin is not None
-        samples = [text.as_json() for text in asked]
-        task = {"samples": samples, "at_once": at_once, "patience": patience}
-        self._process.stdin.write(json.dumps(task) + "\n")
-        self._process.stdin.flush()
-        return self.told(patience + _GRACE)
-
-
 @contextmanager
 def adapter(row: Row, url: str) -> Iterator[Adapter]:
     """Run a row's adapter for the length of a `with` block, in its own folder.
@@ -182,36 +119,32 @@ def adapter(row: Row, url: str) -> Iterator[Adapter]:
     What it prints is dropped.
 
     Raises:
+        AdapterError: The adapter has ended or does not answer.
         environments.NoEnvironmentError: The peer cannot be installed.
     """
-    python = sys.executable if row.peer == "demur" else str(environments.python(row.peer))
-    command = [python, str(_HERE / "adapters" / f"{row.adapter}.py"), *row.arguments]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    env |= _QUIET
-    env |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url, "OPENAI_API_BASE": url}
-    if row.peer == "demur":
-        env["PYTHONPATH"] = str(_ROOT / "src")
+    program = _HERE / "adapters" / f"{row.adapter}.py"
+    environment = None if row.peer == "demur" else row.peer
+    served_at = {"OPENAI_BASE_URL": url, "OPENAI_API_BASE": url}
     with (
         tempfile.TemporaryDirectory() as folder,
         open(Path(folder) / "printed", "w+") as printed,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=printed,
-            text=True,
-            cwd=folder,
-            env=env,
-        ) as process,
+        adapters.running(
+            environment, program, row.arguments, folder, printed, **served_at
+        ) as running,
     ):
         try:
-            yield Adapter(process)
+            yield running
         except AdapterError as error:
             printed.seek(0)
             last = "\n".join(printed.read().strip().splitlines()[-3:])
             raise AdapterError(f"{row.name}: {error}: {last}") from None
-        finally:
-            process.kill()
+
+
+def ask(running: Adapter, asked: Sequence[Text], at_once: int, patience: float) -> dict[str, Any]:
+    """Score all answers, `at_once` at a time; those not done in `patience` seconds are lost."""
+    samples = [text.as_json() for text in asked]
+    task = {"samples": samples, "at_once": at_once, "patience": patience}
+    return running.ask(task, patience + _GRACE)
 
 
 def measure(
@@ -241,24 +174,23 @@ def measure(
 
     Raises:
         environments.NoEnvironmentError: The peer cannot be installed.
-        AdapterError: The adapter does not run.
-        TimeoutError: The adapter does not even stop when its time is up.
+        AdapterError: The adapter does not run, or does not even stop when its time is up.
     """
     numbers = {level: answers_at(level, answers, row.serial or row.depth) for level in levels}
     asked = texts(max(numbers.values()))
     with adapter(row, server.url) as running:
         ready = running.told(patience)
         server.reset()
-        running.ask(asked, max(levels), patience)
+        ask(running, asked, max(levels), patience)
         clean = []
         for level in levels:
             server.reset()
-            came = running.ask(asked[: numbers[level]], level, patience)
+            came = ask(running, asked[: numbers[level]], level, patience)
             clean.append(_run(came, asked[: numbers[level]], level, row.unit, server.counts()))
         spoiled = None
         if share:
             server.reset(share, seed)
-            came = running.ask(asked, SPOILED_AT_ONCE, patience)
+            came = ask(running, asked, SPOILED_AT_ONCE, patience)
             spoiled = _run(came, asked, SPOILED_AT_ONCE, row.unit, server.counts())
     told = (
         version("demur")

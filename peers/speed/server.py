@@ -13,7 +13,6 @@ Every request takes the same time. The line of JSON (see `bench.serving`) also n
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import sys
@@ -25,15 +24,21 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from bench.serving import Connection, serve, tokenizer
+from bench.measuring import arguments
+from bench.serving import (
+    Connection,
+    completion,
+    http,
+    prompt_tokens,
+    serve,
+    text_of,
+    tokenizer,
+)
 
-from peers.speed.replies import UnknownPromptError, reply_to, text_of
+from peers.speed.replies import UnknownPromptError, reply_to
 from support.faults import FAULTS, Faulty  # from the tests, not a package
 from support.openai_server import Answer
 
-# The tokens that the chat format adds to the texts, for each message and for the reply.
-_PER_MESSAGE = 4
-_PER_REPLY = 3
 SPOILERS = tuple(name for name in FAULTS if name != "hang")
 """What happens to a spoiled request. No request hangs, because each peer would wait until its own
 timeout, between 30 seconds and ten minutes, and that says little about the peer."""
@@ -103,8 +108,8 @@ class Script:
         if body not in self._known:
             request = json.loads(body)
             reply = reply_to(request)
-            read = _PER_REPLY + self._count(_schemas(request))
-            read += sum(self._count(text_of(one)) + _PER_MESSAGE for one in request["messages"])
+            read = prompt_tokens(map(text_of, request["messages"]), self._count)
+            read += self._count(_schemas(request))
             written = self._count(reply) * (request.get("n") or 1)
             self._known[body] = request, Answer(reply), read, written
         return self._known[body]
@@ -125,25 +130,11 @@ def _body(answer: Answer, request: dict[str, Any], read: int, written: int) -> b
         return answer.body
     if answer.status != 200:
         return json.dumps({"error": {"message": "told to", "code": None}}).encode()
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": answer.text, "refusal": None},
-        "finish_reason": answer.finish_reason,
-        "logprobs": None,
-    }
-    response = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": request["model"],
-        "choices": [{**choice, "index": at} for at in range(request.get("n") or 1)],
-        "usage": {
-            "prompt_tokens": read,
-            "completion_tokens": written,
-            "total_tokens": read + written,
-        },
-    }
-    return json.dumps(response).encode()
+    of_choice = {"finish_reason": answer.finish_reason, "logprobs": None}
+    times, said = request.get("n") or 1, answer.text
+    return json.dumps(
+        completion(request["model"], said, read, written, times, **of_choice)
+    ).encode()
 
 
 class _Answering(Connection):
@@ -174,14 +165,9 @@ class _Answering(Connection):
             self._send(answer, reply)
 
     def _send(self, answer: Answer, reply: bytes) -> None:
-        headers = {
-            "Content-Type": "application/json",
-            "Content-Length": len(reply),
-            **answer.headers,
-        }
-        lines = [f"HTTP/1.1 {answer.status} -", *(f"{name}: {of}" for name, of in headers.items())]
-        head = "\r\n".join([*lines, "", ""]).encode()
-        self.write(head + reply[: int(answer.sent * len(reply))])
+        whole = http(answer.status, reply, **answer.headers)
+        lacking = len(reply) - int(answer.sent * len(reply))
+        self.write(whole[: len(whole) - lacking])
         if answer.sent < 1:
             self.close()
 
@@ -194,7 +180,7 @@ async def _serve(latency: float) -> None:
 
 def main() -> None:
     """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
     asyncio.run(_serve(parser.parse_args().latency))
 

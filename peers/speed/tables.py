@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+from bench.measuring import table
 
 from peers.speed.rows import ideal
 from peers.speed.running import Failed, Measured, Run
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; the first column is text, the others are figures."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def cost(found: Sequence[Measured], latency: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from pydantic import Field
 
+from demur import ClaimLabel
+from demur.local import SmallJudge
 from demur.recording import open_recording
 from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
-from demur_research.datasets.rows import LabelledRow, Reading
+from demur_research.datasets.rows import Answer, LabelledRow, Reading
 from demur_research.tables import TABLES
 from support.fakes import ScriptedModel, isolated
 
@@ -98,6 +100,47 @@ class LocalJudge(ScriptedModel):
     def _generate(self, *args: Any, **options: Any) -> ChatResult:
         self.given.append(options)
         return super()._generate(*args, **options)
+
+
+class Small:
+    """Stand for the small judge, and keep what it reads."""
+
+    def __init__(
+        self, support: Callable[[str, str], float | str], other: ClaimLabel = ClaimLabel.NEUTRAL
+    ) -> None:
+        """Take a function from reference and claim to the support, or to why it cannot be read.
+
+        `other` is the label that has the rest.
+        """
+        self.support, self.other = support, other
+        self.asked: list[tuple[str, str]] = []
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
+        self.asked += pairs
+        return [self._said(self.support(*pair)) for pair in pairs]
+
+    def _said(self, support: float | str) -> dict[ClaimLabel, float] | str:
+        if isinstance(support, str):
+            return support
+        rest = dict.fromkeys(ClaimLabel, 0.0) | {self.other: 1 - support}
+        return rest | {ClaimLabel.ENTAILMENT: support}
+
+    def stands_in(self, monkeypatch: pytest.MonkeyPatch) -> Small:
+        """Stand in for the small judge until the test ends."""
+        monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: self.predict(pairs))
+        return self
+
+
+def sure(key: str, support: object, right: bool, dataset: str | None) -> LabelledRow:
+    """Return a claim that says how far it is supported; see `says_its_support`."""
+    return LabelledRow(
+        key,
+        None,
+        (Answer(f"It is {support} sure.", hallucinated=not right),),
+        contexts=(f"Document of {key}.",),
+        group=key,
+        metadata={} if dataset is None else {"dataset": dataset},
+    )
 
 
 def says_its_support(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:

@@ -7,15 +7,16 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from peers.adapters import AdapterError
 from peers.speed import tables
 from peers.speed.replies import UnknownPromptError, holds, reply_to, statements
 from peers.speed.rows import ROWS, Row, ideal
 from peers.speed.running import (
-    AdapterError,
     Measured,
     Run,
     Server,
     adapter,
+    ask,
     grade,
     measure,
     serving,
@@ -39,7 +40,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def ask(server: Server, *messages: str, **more: object) -> dict:
+def answered(server: Server, *messages: str, **more: object) -> dict:
     told = [{"role": "user", "content": message} for message in messages]
     body = json.dumps({"model": "any", "messages": told, **more}).encode()
     with urllib.request.urlopen(f"{server.url}/chat/completions", body) as response:
@@ -74,7 +75,7 @@ def test_what_is_not_done_in_time_is_lost(server: Server) -> None:
     (row,) = (row for row in OURS if row.way == "sentences, async")
     with adapter(row, server.url) as running:
         running.told(60)
-        came = running.ask(texts(40), 1, 1.0)
+        came = ask(running, texts(40), 1, 1.0)
     assert [grade(result, 1.0) for result in came["results"]] == ["lost"] * 40
 
 
@@ -91,8 +92,8 @@ def test_an_adapter_that_ends_says_why(server: Server) -> None:
 @pytest.mark.slow
 def test_the_server_counts_requests_tokens_and_how_many_are_under_way(server: Server) -> None:
     server.reset()
-    first = ask(server, self_check("It has 12 rooms.", "There are 12 rooms."))
-    again = ask(server, self_check("It has 13 rooms.", "There are 12 rooms."), n=3)
+    first = answered(server, self_check("It has 12 rooms.", "There are 12 rooms."))
+    again = answered(server, self_check("It has 13 rooms.", "There are 12 rooms."), n=3)
     assert [choice["message"]["content"] for choice in first["choices"]] == ["Yes"]
     assert [choice["message"]["content"] for choice in again["choices"]] == ["No"] * 3
     usages = [one["usage"] for one in (first, again)]
@@ -118,7 +119,7 @@ def test_the_server_spoils_each_request_that_it_is_told_to(server: Server) -> No
 
 def is_right(server: Server, prompt: str) -> bool:
     try:
-        return ask(server, prompt)["choices"][0]["message"]["content"] == "Yes"
+        return answered(server, prompt)["choices"][0]["message"]["content"] == "Yes"
     except (OSError, http.client.HTTPException, ValueError, LookupError):
         return False
 

@@ -16,10 +16,9 @@ from langchain_core.runnables.utils import AddableDict
 from demur import Evaluation, Guard, Sample
 from demur.schema import ABSTAIN
 
-from .guards import LIMIT
 from .listening import LISTENERS, Heard
 from .play import SHAPES, ChainError, Judge
-from .truth import RIGHT, Hung, Tally, is_wrong, marks, time_limit, wrong
+from .truth import RIGHT, Hung, Tally, is_wrong, marks, tried, wrong
 
 _BAD = wrong(0)
 _BLOCKS: dict[str, dict[str, Any]] = {
@@ -122,16 +121,12 @@ def _try(
     guard: Any, listen: str, loop: asyncio.AbstractEventLoop, tally: Tally, kind: str, example: str
 ) -> None:
     heard = Heard(SHAPES["mapping"])
-    try:
-        with time_limit(LIMIT):
-            doing = LISTENERS[listen](guard, heard)
-            if doing is not None:
-                loop.run_until_complete(doing)
-    except Hung:
+    _, error = tried(lambda: LISTENERS[listen](guard, heard), loop)
+    if isinstance(error, Hung):
         tally.add("hung", kind, f"{example}, {listen}")
-    except ChainError as error:
+    elif isinstance(error, ChainError):
         tally.add("wrong", kind, f"{error} {example}, {listen}")
-    except Exception as error:  # the output is refused, and the error must not quote it
+    elif error is not None:  # the output is refused, and the error must not quote it
         heard.things.append(error)
         tally.refuse(error)
     if marks(*heard.things):

@@ -16,10 +16,9 @@ from langchain_core.runnables.utils import AddableDict
 from demur import Abstain, Guard
 from demur.guard import REFUSAL, REPLACE
 
-from .guards import LIMIT
 from .listening import GIVEN
 from .play import Judge
-from .truth import MARKS, Hung, Tally, is_wrong, marks, time_limit
+from .truth import MARKS, Hung, Tally, is_wrong, marks, tried
 
 _GOOD = (
     "The tower is 84 metres tall.",
@@ -146,7 +145,7 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
         runs = [_run(draw) for _ in range(2)]
         policy = draw.choice((None, Abstain()))
         with tallies[form] as tally:
-            _try(form, runs, policy, loop if draw.random() < 0.5 else None, tally, guarded)
+            _try(form, runs, policy, draw.random() < 0.5, tally, guarded, loop)
     loop.close()
     yield from tallies.values()
     if guarded:
@@ -173,29 +172,26 @@ def _try(
     form: str,
     runs: list[list[str]],
     policy: Any,
-    loop: asyncio.AbstractEventLoop | None,
+    in_loop: bool,
     tally: Tally,
     guarded: bool,
+    loop: asyncio.AbstractEventLoop,
 ) -> None:
-    example = f"{runs}, on_fail={policy}, {'sync' if loop is None else 'async'}"
+    example = f"{runs}, on_fail={policy}, {'async' if in_loop else 'sync'}"
     texts = ["".join(run) for run in runs]
     right = [text for text in texts[: 1 if policy else 2] if not is_wrong(text)]
     wanted = right[0] if right else REFUSAL
     client = _Client()
-    try:
-        with time_limit(LIMIT):
-            if guarded:
-                whole = text_of(_guard(form, runs, policy).invoke(GIVEN))
-            stream = _guard(form, runs, policy) if guarded else _Spoken(form, *runs)
-            if loop is None:
-                for chunk in stream.stream(GIVEN, {"callbacks": [client]}):
-                    client.take(chunk)
-            else:
-                loop.run_until_complete(_aread(stream, client))
-    except Hung:
+    guards = [_guard(form, runs, policy) for _ in range(2)]
+    whole, error = tried(lambda: text_of(guards[0].invoke(GIVEN)) if guarded else "", loop)
+    if error is None:
+        read = _aread if in_loop else _read
+        stream = guards[1] if guarded else _Spoken(form, *runs)
+        _, error = tried(lambda: read(stream, client), loop)
+    if isinstance(error, Hung):
         tally.add("hung", "a stream", example)
         return
-    except Exception as error:
+    if error is not None:
         tally.add("wrong", f"{type(error).__name__} is raised", f"{error} {example}")
         return
     if client.seen:
@@ -208,6 +204,11 @@ def _try(
         tally.add("wrong", "what invoke returns", f"{whole!r}, not {wanted!r}: {example}")
     if client.text != whole:
         tally.add("wrong", "what a client has", f"{client.text!r}, not {whole!r}: {example}")
+
+
+def _read(stream: Runnable[Any, Any], client: _Client) -> None:
+    for chunk in stream.stream(GIVEN, {"callbacks": [client]}):
+        client.take(chunk)
 
 
 async def _aread(stream: Runnable[Any, Any], client: _Client) -> None:

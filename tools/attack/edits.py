@@ -29,10 +29,9 @@ from demur.evaluators import Evaluator, pieces
 from demur.guard import REFUSAL
 from demur.runtime import Steps
 
-from .guards import LIMIT
 from .listening import LISTENERS, Heard, where
 from .play import SHAPES, Script
-from .truth import DOCUMENT, MARKS, Hung, Tally, is_wrong, marks, time_limit
+from .truth import DOCUMENT, MARKS, Hung, Tally, is_wrong, marks, tried
 
 URL = "https://towers.example/amber"
 _SOURCE = Document(DOCUMENT, metadata={"title": "Tower guide", "url": URL})
@@ -223,16 +222,10 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
 
 def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: bool) -> None:
     heard = Heard(SHAPES[case.shape])
-    try:
-        with time_limit(LIMIT):
-            doing = LISTENERS[case.listen](build(case, guarded), heard)
-            if doing is not None:
-                loop.run_until_complete(doing)
-    except Hung:
+    _, heard.error = tried(lambda: LISTENERS[case.listen](build(case, guarded), heard), loop)
+    if isinstance(heard.error, Hung):
         tally.add("hung", f"{case.streaming}, {case.listen}", case)
         return
-    except Exception as error:
-        heard.error = error
     for place in {where(one) for one in [*heard.things, heard.error] if marks(one)}:
         tally.add("leaks", f"{place} ({case.listen}, {case.streaming})", case)
     if not guarded:

@@ -24,10 +24,9 @@ from demur import Block, DemurError, Guard
 from demur.guard import REFUSAL, UNCHECKED
 from langchain_demur import HallucinationMiddleware, guarded_node
 
-from .guards import LIMIT
 from .listening import where
 from .play import Script, Speaker, judges
-from .truth import DOCUMENT, QUESTION, RIGHT, Hung, Tally, marks, time_limit, wrong
+from .truth import DOCUMENT, QUESTION, RIGHT, Hung, Tally, marks, tried, wrong
 
 MODES = ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
 _THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -307,21 +306,15 @@ def _try(
     answered = "guard as a node" in name or "mapping" in name
     given: Any = {"input": QUESTION} if answered else {"messages": [("human", QUESTION)]}
     listen, mode, subgraphs = WAYS[way]
-    try:
-        with time_limit(LIMIT):
-            doing = listen(graph, given, mode, subgraphs, heard)
-            if doing is not None:
-                loop.run_until_complete(doing)
-    except Hung:
+    _, heard.error = tried(lambda: listen(graph, given, mode, subgraphs, heard), loop)
+    if isinstance(heard.error, Hung):
         tally.add("hung", way, example)
         return
-    except Exception as error:
-        heard.error = error
     if seen := [one for one in [*heard.things, heard.error] if marks(one)]:
         mode_name = way.partition(",")[0]
         tally.add("leaks", f"{mode_name}, {script}: {where(seen[0])}", example)
     if saver is not None:
-        _look_into(graph, saver, model, given, script, tally, example)
+        _look_into(graph, saver, model, given, script, tally, example, loop)
     if type(heard.error) is DemurError:
         tally.refuse(heard.error)
     elif guarded:
@@ -329,7 +322,14 @@ def _try(
 
 
 def _look_into(
-    graph: Any, saver: InMemorySaver, model: Speaker, given: Any, script: str, tally: Tally, ex: str
+    graph: Any,
+    saver: InMemorySaver,
+    model: Speaker,
+    given: Any,
+    script: str,
+    tally: Tally,
+    ex: str,
+    loop: asyncio.AbstractEventLoop,
 ) -> None:
     """Search the state, every checkpoint, and what the model reads in the next turn."""
     kept = [saver.storage, saver.writes, saver.blobs]
@@ -339,12 +339,8 @@ def _look_into(
         tally.add("leaks", f"the state's history, {script}", ex)
     before = len(model.asked)
     again = {"messages": [("human", _AGAIN)]} if "messages" in given else {"input": _AGAIN}
-    try:
-        with time_limit(LIMIT):
-            graph.invoke(again, _THREAD)
-    except Exception:  # the next turn may be refused again
-        pass
-    except Hung:
+    _, error = tried(lambda: graph.invoke(again, _THREAD), loop)  # which may be refused again
+    if isinstance(error, Hung):
         tally.add("hung", "the next turn", ex)
     if len(model.asked) > before and marks(model.asked[before]):
         tally.add("leaks", f"the model is shown it in the next turn, {script}", ex)

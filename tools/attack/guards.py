@@ -17,10 +17,8 @@ from demur.guard import REFUSAL, UNCHECKED, Feedback
 
 from .listening import LISTENERS, Heard, where
 from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges
-from .truth import DOCUMENT, RIGHT, Hung, Tally, is_wrong, marks, time_limit, wrong
+from .truth import DOCUMENT, RIGHT, Hung, Tally, is_wrong, marks, tried, wrong
 
-LIMIT = 10.0
-"""The number of seconds after which a call counts as hung."""
 _REPAIRED = 20
 """The number of the first wrong text of a model that repairs."""
 
@@ -252,16 +250,10 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
 
 def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: bool) -> None:
     heard, wanted = Heard(SHAPES[case.shape]), expected(case)
-    try:
-        with time_limit(LIMIT):
-            doing = LISTENERS[case.listen](build(case, guarded), heard)
-            if doing is not None:
-                loop.run_until_complete(doing)
-    except Hung:
+    _, heard.error = tried(lambda: LISTENERS[case.listen](build(case, guarded), heard), loop)
+    if isinstance(heard.error, Hung):
         tally.add("hung", f"{case.streaming}, {case.listen}", case)
         return
-    except Exception as error:
-        heard.error = error
     out = wanted.lets_out(heard)
     for place in {where(one) for one in [*heard.things, heard.error] if marks(one) - out}:
         tally.add("leaks", f"{place} ({case.listen}, {case.streaming})", case)

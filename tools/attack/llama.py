@@ -30,9 +30,8 @@ from llama_index.evaluation.demur.events import (
     ReplaceEvent,
 )
 
-from .guards import LIMIT
 from .play import Script, judges
-from .truth import DOCUMENT, QUESTION, RIGHT, Hung, Tally, marks, time_limit, wrong
+from .truth import DOCUMENT, QUESTION, RIGHT, Hung, Tally, marks, tried, wrong
 
 SCRIPTS: dict[str, tuple[str, ...]] = {
     "right": (RIGHT,),
@@ -151,26 +150,19 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
 
 
 def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: bool) -> None:
-    client, error, text = _Client(), None, ""
+    client = _Client()
     engine = _engine(case.engine, SCRIPTS[case.script])
     if guarded:
         build: Any = GuardedQueryEngine if case.call in QUERIES else GuardedChatEngine
         options = {"on_fail": POLICIES[case.policy], "on_error": case.on_error}
         engine = build(engine, *judges(case.judge), streaming=case.streaming, **options)
     root_dispatcher.add_event_handler(client)
-    try:
-        with time_limit(LIMIT):
-            if case.call.startswith("a"):
-                text = loop.run_until_complete(_aask(engine, case.call, client))
-            else:
-                text = _ask(engine, case.call, client)
-    except Hung:
+    ask = _aask if case.call.startswith("a") else _ask
+    text, error = tried(lambda: ask(engine, case.call, client), loop)
+    root_dispatcher.event_handlers.remove(client)
+    if isinstance(error, Hung):
         tally.add("hung", case.call, case)
         return
-    except Exception as raised:
-        error = raised
-    finally:
-        root_dispatcher.event_handlers.remove(client)
     if case.call in CHATS:
         client._things += list(engine.chat_history)
     for thing in [*client._things, error]:

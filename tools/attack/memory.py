@@ -6,13 +6,15 @@ import asyncio
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 from demur import Block, Guard
 from demur.guard import REFUSAL
 
 from .listening import GIVEN
-from .play import SHAPES, Judge, Script
+from .play import SHAPES, Judge
 from .truth import RIGHT, Tally, wrong
 
 _MOST, _ONCE = 16.0, 20_000
@@ -29,19 +31,8 @@ _PATTERNS = {
 
 def _guard(pattern: str, streaming: Any) -> Guard[Any, Any]:
     texts, policy, _ = _PATTERNS[pattern]
-    chain = SHAPES["string, streamed"].build(_Again(texts))
+    chain = SHAPES["string, streamed"].build(partial(next, cycle(texts)))
     return Guard(chain, Judge(), streaming=streaming, on_fail=policy)
-
-
-class _Again(Script):
-    """Return texts in order, and then start again with the first."""
-
-    def __init__(self, texts: tuple[str, ...]) -> None:
-        super().__init__(*texts)
-
-    def __call__(self) -> str:
-        self.said %= len(self.texts)
-        return super().__call__()
 
 
 def _invoke(guard: Guard[Any, Any]) -> str:

@@ -6,12 +6,14 @@ is such a letter in something that a client got, however deep inside and in what
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
 import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,8 @@ GOOD = "The Amber Tower stands in Lund."
 RIGHT = f"{GOOD} It is 84 metres tall."
 QUESTION = "How tall is the Amber Tower?"
 DOCUMENT = f"{RIGHT} It was opened in 1911."
+LIMIT = 10.0
+"""The number of seconds after which a call counts as hung."""
 
 _ESCAPED = re.compile(r"\\+u(10[d-e][0-9a-f])", re.IGNORECASE)
 _BYTES = re.compile(r"\\+xe1\\+x83\\+x([0-9a-f]{2})", re.IGNORECASE)
@@ -76,6 +80,21 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def tried(
+    call: Callable[[], Any], loop: asyncio.AbstractEventLoop
+) -> tuple[Any, BaseException | None]:
+    """Make a call, asynchronous or not, and return its result, or the error that it ends with.
+
+    The error is `Hung` if the call takes longer than `LIMIT`.
+    """
+    try:
+        with time_limit(LIMIT):
+            found = call()
+            return (loop.run_until_complete(found) if inspect.isawaitable(found) else found), None
+    except (Exception, Hung) as error:
+        return None, error
 
 
 @dataclass

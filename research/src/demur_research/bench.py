@@ -104,6 +104,18 @@ class Bench:
                 raise ValueError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
         return [*dict.fromkeys(found)]
 
+    def one_of(self, option: str, known: Collection[str], default: str) -> str:
+        """Return the one name that one of the table's own options gives.
+
+        Raises:
+            ValueError: The option gives another name, or several.
+        """
+        name, *others = self.names(option, known, [default])
+        if others:
+            given = self.options[option]
+            raise ValueError(f"{option}: expected one of {', '.join(known)}, got {given!r}")
+        return name
+
     def number(self, option: str, default: int) -> int:
         """Return the whole number of at least 1 that one of the table's own options gives.
 

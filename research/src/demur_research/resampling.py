@@ -7,7 +7,7 @@ matrices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -174,6 +174,11 @@ def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
     return Figure(float(value), *percentiles(known), paper)
 
 
+def area(scores: ArrayLike, positive: Sequence[bool], times: Floats) -> Figure:
+    """Return the AUROC of scores, with its interval by these draws."""
+    return figure(auroc(scores, positive)[0], auroc(scores, positive, times))
+
+
 def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
     """Return how often something holds, in percent, with Wilson's interval.
 
@@ -204,9 +209,25 @@ def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
     return Figure(100 * value, 100 * low, 100 * high)
 
 
-def mean_figure(values: ArrayLike, seed: int, paper: str = "") -> Figure:
-    """Return the mean of numbers that are drawn one by one; it has no value if there are none."""
+def grouped_share(items: Iterable[tuple[bool, str]]) -> Figure:
+    """Return the `share` of items, each of which is whether it holds, and its group."""
+    known = [*items]
+    return share([holds for holds, _ in known], [group for _, group in known])
+
+
+def mean_figure(
+    values: ArrayLike, seed: int, paper: str = "", groups: Sequence[str] | None = None
+) -> Figure:
+    """Return the mean of numbers; it has no value if there are none.
+
+    Args:
+        values: The numbers.
+        seed: The seed of the draws.
+        paper: The paper's figure.
+        groups: The group of each number; None: the numbers are drawn one by one.
+    """
     known = np.asarray(values, np.float64)
     if not known.size:
         return Figure(None, paper=paper)
-    return figure(float(known.mean()), mean(known, drawn_alone(len(known), seed)), paper)
+    times = drawn_alone(len(known), seed) if groups is None else drawn(groups, seed)
+    return figure(float(known.mean()), mean(known, times), paper)

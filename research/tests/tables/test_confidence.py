@@ -9,23 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benches import LocalJudge, made, row_of, says_its_support, values
+from benches import LocalJudge, made, row_of, says_its_support, sure, values
 from demur_research.bench import Result
-from demur_research.datasets.rows import Answer, LabelledRow
+from demur_research.datasets.rows import LabelledRow
 from demur_research.tables import confidence
 
 
 def rows(name: str, *claims: tuple[float, bool]) -> list[LabelledRow]:
     return [
-        LabelledRow(
-            f"{name} {at}",
-            None,
-            (Answer(f"It is {support} sure.", hallucinated=not right),),
-            contexts=(f"Document {at} of {name}.",),
-            group=f"{name} {at}",
-            metadata={"dataset": name},
-        )
-        for at, (support, right) in enumerate(claims)
+        sure(f"{name} {at}", support, right, name) for at, (support, right) in enumerate(claims)
     ]
 
 
@@ -85,14 +77,7 @@ def test_a_judge_that_is_too_sure_is_mended_by_a_temperature(tmp_path: Path) -> 
 
 def test_a_claim_without_a_verdict_is_counted_and_not_used(tmp_path: Path) -> None:
     data = rows("agg_one", *[(0.9, True), (0.2, False), (0.8, False), (0.3, True)] * 10)
-    unread = LabelledRow(
-        "unread",
-        None,
-        (Answer("It is unreadable sure.", hallucinated=False),),
-        contexts=("Document.",),
-        group="unread",
-        metadata={"dataset": "agg_one"},
-    )
+    unread = sure("unread", "unreadable", True, "agg_one")
     found = make("judges-confidence", tmp_path / "r", [*data, unread], judges="local")
     assert row_of(found, "local").undetermined == 1
     assert values(found, "local") == values(

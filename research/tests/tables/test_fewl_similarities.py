@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benches import made, row_of, values
-from colours import chale, colour, knowing, truthfulqa
+from benches import Small, made, row_of, values
+from colours import COLOURS, chale, knowing, truthfulqa
 from demur.errors import DemurError
-from demur.local import SmallJudge
-from demur.schema import ClaimLabel
 from demur_research.tables.fewl.small import small
 
 pytestmark = pytest.mark.usefixtures("apart")
 
 
-class Knowing:
-    """Stand for the small judge: a text with the hypothesis' colour entails it."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
-        self.asked += pairs
-        return [self._said(*pair) for pair in pairs]
-
-    def _said(self, premise: str, hypothesis: str) -> dict[ClaimLabel, float] | str:
-        if "unreadable" in hypothesis:
-            return "it cannot be read"
-        colours = [
-            {word for word in map(colour, range(4)) if word in one} for one in (premise, hypothesis)
-        ]
-        support = 0.9 if colours[0] & colours[1] else 0.1
-        others = {ClaimLabel.NEUTRAL: 1 - support, ClaimLabel.CONTRADICTION: 0.0}
-        return {ClaimLabel.ENTAILMENT: support, **others}
+def _by_colour(premise: str, hypothesis: str) -> float | str:
+    """Let a text with the hypothesis' colour entail it."""
+    if "unreadable" in hypothesis:
+        return "it cannot be read"
+    colours = [{word for word in COLOURS if word in one} for one in (premise, hypothesis)]
+    return 0.9 if colours[0] & colours[1] else 0.1
 
 
 @pytest.fixture
-def judging(monkeypatch: pytest.MonkeyPatch) -> Knowing:
-    found = Knowing()
-    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: found.predict(pairs))
-    return found
+def judging(monkeypatch: pytest.MonkeyPatch) -> Small:
+    return Small(_by_colour).stands_in(monkeypatch)
 
 
 def test_right_answers_are_held_against_others_by_each_similarity(
-    path: Path, judging: Knowing
+    path: Path, judging: Small
 ) -> None:
     sets = {"chale": chale(), "truthfulqa": truthfulqa()}
     found = made("fewl-similarities", path, knowing(), sets)
@@ -68,7 +50,7 @@ def test_right_answers_are_held_against_others_by_each_similarity(
     assert row_of(found, "chale: cosine").items == 4
 
 
-def test_the_question_stands_in_front_of_both(path: Path, judging: Knowing) -> None:
+def test_the_question_stands_in_front_of_both(path: Path, judging: Small) -> None:
     options = {"sets": "chale", "similarities": "small-question"}
     found = made("fewl-similarities", path, knowing(), {"chale": chale()}, options=options)
     assert all(one.startswith("which colour has thing") for pair in judging.asked for one in pair)
@@ -85,7 +67,7 @@ def test_the_question_stands_in_front_of_both(path: Path, judging: Knowing) -> N
     assert not [pair for pair in judging.asked if "which" in pair[0]]
 
 
-def test_a_question_with_an_unreadable_answer_is_left_out(path: Path, judging: Knowing) -> None:
+def test_a_question_with_an_unreadable_answer_is_left_out(path: Path, judging: Small) -> None:
     first, *others = chale()
     right, half, wrong = first.answers
     odd = replace(first, answers=(right, half, replace(wrong, text="It is unreadable.")))
@@ -105,7 +87,7 @@ def test_too_few_questions_are_refused(path: Path) -> None:
         made("fewl-similarities", path, knowing(), {"chale": chale(1)}, options={"sets": "chale"})
 
 
-def test_a_text_that_the_judge_cannot_read_is_an_error(judging: Knowing) -> None:
+def test_a_text_that_the_judge_cannot_read_is_an_error(judging: Small) -> None:
     assert small().scores([("It is red.", "It is red.")]).tolist() == [0.9]
     assert small().fingerprint != small("Which colour?").fingerprint
     with pytest.raises(DemurError, match="it cannot be read"):
@@ -114,7 +96,7 @@ def test_a_text_that_the_judge_cannot_read_is_an_error(judging: Knowing) -> None
 
 @pytest.mark.parametrize("name", ["small", "small-question"])
 def test_a_table_that_scores_by_fewl_takes_the_same_similarity(
-    path: Path, judging: Knowing, name: str
+    path: Path, judging: Small, name: str
 ) -> None:
     options = {"similarity": name, "wrong": "3"}
     found = made("fewl-v1-table-1", path, knowing(), {"chale": chale()}, options=options)

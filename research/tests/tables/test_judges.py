@@ -13,13 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benches import LocalJudge, made, row_of, says_its_support, values
-from demur import ClaimLabel
-from demur.local import SmallJudge
+from benches import LocalJudge, Small, made, row_of, says_its_support, sure, values
 from demur.recording import Recording
 from demur_research.bench import Bench, Result
 from demur_research.commands import run
-from demur_research.datasets.rows import Answer, LabelledRow, Reading
+from demur_research.datasets.rows import LabelledRow, Reading
 from demur_research.resampling import balanced_accuracy
 from demur_research.tables import judges
 from demur_research.tables.claims import Claimed, Judged
@@ -27,14 +25,7 @@ from demur_research.tables.claims import Claimed, Judged
 
 def rows(name: str | None, right: Sequence[object], wrong: Sequence[object]) -> list[LabelledRow]:
     return [
-        LabelledRow(
-            f"{name} {kind} {support}",
-            None,
-            (Answer(f"It is {support} sure.", kind == "wrong"),),
-            contexts=(f"Document of {name}, {kind}, {support}.",),
-            group=f"{name} {kind} {support}",
-            metadata={} if name is None else {"dataset": name},
-        )
+        sure(f"{name} {kind} {support}", support, kind == "right", name)
         for kind, supports in (("right", right), ("wrong", wrong))
         for support in supports
     ]
@@ -245,24 +236,17 @@ def test_both_kinds_take_turns_and_a_small_choice_is_part_of_a_larger_one() -> N
 
 def read(known: Sequence[float | None]) -> Judged:
     """Return what `Judge` says of a claim whose windows support it so; None is unreadable."""
-    asked: list[tuple[str, str]] = []
 
-    def said(support: float | None) -> dict[ClaimLabel, float] | str:
-        if support is None:
-            return "unreadable"
-        others = {ClaimLabel.CONTRADICTION: 0.0, ClaimLabel.NEUTRAL: 1 - support}
-        return {ClaimLabel.ENTAILMENT: support, **others}
-
-    def predict(judge: SmallJudge, pairs: Sequence[tuple[str, str]]) -> list[object]:
-        asked.extend(pairs)
-        return [said(known[int(window.split()[1])]) for window, _ in pairs]
+    def support(window: str, claim: str) -> float | str:
+        of_window = known[int(window.split()[1])]
+        return "unreadable" if of_window is None else of_window
 
     texts = tuple(f"Window {at} of several." for at in range(len(known)))
     with pytest.MonkeyPatch.context() as at:
-        at.setattr(SmallJudge, "predict", predict)
+        small = Small(support).stands_in(at)
         bench = Bench(lambda name: Reading(()), Recording(Path("none"), writes=False))
         found = judges.Judge(bench, "small")(Claimed("", "", None, "It holds.", texts, True), {})
-    assert len(asked) == len(known)  # no window is judged twice
+    assert len(small.asked) == len(known)  # no window is judged twice
     return found
 
 

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from benches import made, row_of, values
+from benches import Small, made, row_of, values
 from demur import ClaimLabel
 from demur.evaluators.refchecker import summarize
-from demur.local import SmallJudge
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.resampling import pearson, spearman
@@ -182,29 +181,14 @@ RANKED = [
 ]
 
 
-class Judging:
-    """Stand for the small judge, which supports a claim by its number, and keep what it reads."""
-
-    def __init__(self) -> None:
-        self.support: dict[str, float | None] = {"0": 0.9, "1": 0.5, "2": 0.05, "3": 0.05}
-        self.asked: list[tuple[str, str]] = []
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float] | str]:
-        self.asked += pairs
-        return [self._said(self.support[claim.split()[-1]]) for _, claim in pairs]
-
-    def _said(self, support: float | None) -> dict[ClaimLabel, float] | str:
-        if support is None:
-            return "unreadable"
-        others = {ClaimLabel.NEUTRAL: 0.0, ClaimLabel.CONTRADICTION: 1 - support}
-        return {ClaimLabel.ENTAILMENT: support, **others}
+SUPPORT: dict[str, float | str] = {"0": 0.9, "1": 0.5, "2": 0.05, "3": 0.05}
+"""How far the small judge supports a claim, by its number."""
 
 
 @pytest.fixture
-def judging(monkeypatch: pytest.MonkeyPatch) -> Judging:
-    found = Judging()
-    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: found.predict(pairs))
-    return found
+def judging(monkeypatch: pytest.MonkeyPatch) -> Small:
+    judge = Small(lambda _, claim: SUPPORT[claim.split()[-1]], ClaimLabel.CONTRADICTION)
+    return judge.stands_in(monkeypatch)
 
 
 def correlated(path: Path, rows: Sequence[LabelledRow] = RANKED, **options: str) -> Any:
@@ -212,9 +196,7 @@ def correlated(path: Path, rows: Sequence[LabelledRow] = RANKED, **options: str)
     return made(table, path, None, {"refchecker": rows}, options=options)
 
 
-def test_the_judge_s_rates_and_order_stand_beside_the_people_s(
-    path: Path, judging: Judging
-) -> None:
+def test_the_judge_s_rates_and_order_stand_beside_the_people_s(path: Path, judging: Small) -> None:
     found = correlated(path)
     # The judge supports the claims 0 and 1, whoever makes them. So it rates "good" at 100 and 50 %.
     assert values(found, "zero_context: good")[:6] == pytest.approx([100, 75, 0, 25, 0, 50])
@@ -237,7 +219,7 @@ def test_the_judge_s_rates_and_order_stand_beside_the_people_s(
     assert not [one for one in found.rows if "mute" in one.name]
 
 
-def test_claims_are_held_against_the_other_models_answers(path: Path, judging: Judging) -> None:
+def test_claims_are_held_against_the_other_models_answers(path: Path, judging: Small) -> None:
     texts = {"good": "Claire says so.", "fair": "Robert says so.", "mute": ""}
     rows = [
         replace(one, answers=(Answer(texts[str(one.metadata["model"])], None),))
@@ -251,7 +233,7 @@ def test_claims_are_held_against_the_other_models_answers(path: Path, judging: J
         correlated(path, alone)
 
 
-def test_given_references_take_their_place(path: Path, tmp_path: Path, judging: Judging) -> None:
+def test_given_references_take_their_place(path: Path, tmp_path: Path, judging: Small) -> None:
     found = correlated(path, references=str(referenced(tmp_path / "references")))
     assert {reference for reference, _ in judging.asked} == {"The mill has number 0."}
     # Only the first question has references.
@@ -260,8 +242,11 @@ def test_given_references_take_their_place(path: Path, tmp_path: Path, judging: 
     assert "The references are the publisher's." in found.notes
 
 
-def test_a_response_with_a_claim_without_a_label_is_left_out(path: Path, judging: Judging) -> None:
-    judging.support["3"] = None
+@pytest.mark.usefixtures("judging")
+def test_a_response_with_a_claim_without_a_label_is_left_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SUPPORT, "3", "unreadable")
     found = correlated(path)
     assert row_of(found, "all settings: good").items == 1
     assert "2 responses are left out, of which a claim has no label." in found.notes

@@ -11,9 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
-from benches import benched
-from demur import ClaimLabel
-from demur.local import SmallJudge
+from benches import Small, benched
 from demur_research import bench as seam
 from demur_research.bench import Result, Row
 from demur_research.datasets.rows import Answer, LabelledRow
@@ -294,35 +292,19 @@ def test_what_the_recorded_replies_to_wikibio_give_is_near_the_paper(path: Path)
 # -- a judge as matcher ----------------------------------------------------------------------------
 
 
-class Matching:
-    """Stand for the small judge: a text entails another that shares a word with a capital."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
-        self.asked += pairs
-        return [self._said(*pair) for pair in pairs]
-
-    def _said(self, reference: str, claim: str) -> dict[ClaimLabel, float]:
-        names = [set(re.findall(r"(?!The|This|It)[A-ZÉ]\w+", one)) for one in (reference, claim)]
-        support = 0.9 if names[0] & names[1] else 0.01
-        return {
-            ClaimLabel.ENTAILMENT: support,
-            ClaimLabel.NEUTRAL: 1 - support,
-            ClaimLabel.CONTRADICTION: 0.0,
-        }
+def _by_names(reference: str, claim: str) -> float:
+    """Support a claim that shares a word with a capital."""
+    names = [set(re.findall(r"(?!The|This|It)[A-ZÉ]\w+", one)) for one in (reference, claim)]
+    return 0.9 if names[0] & names[1] else 0.01
 
 
 @pytest.fixture
-def matching(monkeypatch: pytest.MonkeyPatch) -> Matching:
-    found = Matching()
-    monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: found.predict(pairs))
-    return found
+def matching(monkeypatch: pytest.MonkeyPatch) -> Small:
+    return Small(_by_names).stands_in(monkeypatch)
 
 
 def test_a_judge_matches_where_the_reply_lacks_the_name(
-    lists: Path, path: Path, matching: Matching
+    lists: Path, path: Path, matching: Small
 ) -> None:
     found = made("rv-matching", {"phd": lists}, path, models="chatgpt")
     by_name = rows(found)
@@ -342,7 +324,7 @@ def test_a_judge_matches_where_the_reply_lacks_the_name(
     assert any("exact alone" in note for note in found.notes)
 
 
-def test_the_published_texts_are_put_into_the_forms(matching: Matching) -> None:
+def test_the_published_texts_are_put_into_the_forms(matching: Small) -> None:
     passage = LabelledRow("p", None, (Answer("text", hallucinated=False),))
     reply = judges._Reply("m", "em", passage, "Iron", "Entity: Copper.\nPercentage: 95%")
     assert [reply.asked(form).text for form in judges.FORMS] == [
@@ -362,7 +344,7 @@ def test_the_published_texts_are_put_into_the_forms(matching: Matching) -> None:
 
 
 def test_variants_of_selfcheck_stand_side_by_side(
-    sets: dict[str, Path], path: Path, matching: Matching
+    sets: dict[str, Path], path: Path, matching: Small
 ) -> None:
     found = rows(made("rv-selfcheck", sets, path))
     assert [*found] == [

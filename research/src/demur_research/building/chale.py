@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,8 @@ from pydantic import BaseModel
 
 from demur._text import sentences
 from demur.evaluators import normalized_text
+from demur_research.bench import Report
+from demur_research.datasets.chale import TAG
 from demur_research.datasets.files import load, rows
 
 Mismatch = Literal["short answer", "sentence"]
@@ -63,11 +65,7 @@ NONE_FITS = "no fit neighbour"
 LEFT_OUT = (NO_ANSWER, FORMATTED, TWICE, NONE_IN_RANGE, NONE_FITS)
 """The reasons for leaving out questions: the keys of `Built.left_out`."""
 
-Report = Callable[[str, int, int], None]
-"""A callable that hears of progress: the name of the work, the items done, and the items in all."""
-
 _PARAGRAPH = re.compile(r"</?P\s*>", re.IGNORECASE)
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKDOWN = re.compile(r"^\s*(\||#{1,6}\s|[-*+]\s|\d+[.)]\s|```)", re.MULTILINE)
 _EMBEDDED_AT_ONCE = 512
 _COMPARED_AT_ONCE = 256
@@ -247,7 +245,7 @@ def _usable(sources: Sequence[Source], left_out: Counter[str]) -> Iterator[_Usab
 
 
 def _is_formatted(text: str) -> bool:
-    return bool(_TAG.search(text) or _MARKDOWN.search(text))
+    return bool(TAG.search(text) or _MARKDOWN.search(text))
 
 
 def _triple(one: _Usable, fitting: Sequence[_Candidate], random: Random) -> Triple:

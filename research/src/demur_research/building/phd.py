@@ -36,11 +36,9 @@ from demur._text import one_line
 from demur.runtime import ChatCall, Outcome, Reply, ask_all, drive
 from demur_research.bench import Bench
 from demur_research.datasets.files import load, rows
-from demur_research.datasets.phd import DOMAINS, Domain
+from demur_research.datasets.phd import DOMAINS, LISTS, Domain
 from demur_research.spending import Spent, total
 
-LISTS: Mapping[Domain, str] = {"low": "wiki_10w", "medium": "wiki_1000w", "high": "wiki_1y"}
-"""The names of the domains in the released file."""
 LABELS = ("factual", "non-factual")
 UNVERIFIABLE = "unverifiable"
 

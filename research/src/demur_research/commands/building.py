@@ -11,7 +11,6 @@ from demur.cli import progress
 from demur.cli.console import need_subcommand, output
 from demur.cli.console import table as print_table
 from demur.local import MiniLM
-from demur.views import terminal
 from demur_research.bench import Bench
 from demur_research.building import chale as of_chale
 from demur_research.building import phd as of_phd
@@ -25,8 +24,10 @@ from demur_research.commands.options import (
     Seed,
     attempt,
     opened,
+    say,
 )
 from demur_research.datasets import read
+from demur_research.datasets.phd import LISTS
 
 app = typer.Typer(
     help="Build data sets of your own in the way of the papers.", rich_markup_mode=None
@@ -74,7 +75,7 @@ def chale(
         ["number"],
         [["in the file", f"{len(sources):,}"], ["built", f"{len(built.triples):,}"], *left],
     )
-    _say(f"fit neighbours of a question on the mean: {built.fit:.2f}")
+    say(f"fit neighbours of a question on the mean: {built.fit:.2f}")
 
 
 @app.command()
@@ -124,15 +125,15 @@ def phd(
         ["domain"],
         ["drawn", "written"],
         [
-            [domain, str(len(found)), str(len(written.lists[of_phd.LISTS[domain]]))]
+            [domain, str(len(found)), str(len(written.lists[LISTS[domain]]))]
             for domain, found in drawn.items()
         ],
     )
     for why, count in written.left_out.items():
-        _say(f"left out: {count:,} {why}")
+        say(f"left out: {count:,} {why}")
     spent = written.spent
     tokens = "untold" if spent.tokens is None else f"{spent.tokens:,.0f}"
-    _say(f"{spent.calls:,.0f} calls, {tokens} tokens, {spent.seconds:,.0f} seconds")
+    say(f"{spent.calls:,.0f} calls, {tokens} tokens, {spent.seconds:,.0f} seconds")
 
 
 @app.command()
@@ -156,10 +157,6 @@ def phd_labels(
         ],
     )
     kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
-    _say(f"unverifiable by the first stage: {found.unverifiable}")
-    _say(f"decided by both stages: {found.both}, alike: {found.alike}, Cohen's kappa: {kappa}")
-    _say(f"wrong parts that are not in their passage's words: {found.unquoted}")
-
-
-def _say(text: str) -> None:
-    terminal.say(output(), terminal.one_line(text))
+    say(f"unverifiable by the first stage: {found.unverifiable}")
+    say(f"decided by both stages: {found.both}, alike: {found.alike}, Cohen's kappa: {kappa}")
+    say(f"wrong parts that are not in their passage's words: {found.unquoted}")

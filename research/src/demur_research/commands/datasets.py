@@ -12,7 +12,7 @@ import typer
 from demur.cli.console import complain, output, pipe_may_close
 from demur.cli.console import table as print_table
 from demur.views import terminal
-from demur_research.commands.options import attempt
+from demur_research.commands.options import DataPath, attempt, say
 from demur_research.datasets import DATA_SETS, fetch, read_files
 from demur_research.datasets.catalogue import DataSet
 from demur_research.datasets.finding import NotHereError, by_hand, cache, find
@@ -28,13 +28,7 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(help="A data set to describe. [default: list all sets]")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder of all data sets, or the folder or file of this one. [default: the "
-            "folder that DEMUR_DATA names, then earlier downloads]"
-        ),
-    ] = None,
+    data: DataPath = None,
     download: Annotated[
         bool, typer.Option("--download", help="Download the set's files from its publisher.")
     ] = False,
@@ -55,7 +49,7 @@ def datasets(
         attempt(lambda: fetch(known), "--download")
     with pipe_may_close():
         for line in _told(known, data):
-            terminal.say(output(), terminal.one_line(line))
+            say(line)
 
 
 def _listed(known: DataSet, data: Path | None) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from demur.cli.console import errors
+from demur.cli.console import errors, output
 from demur.recording import Recording, open_recording
 from demur.views import terminal
 
@@ -22,6 +22,13 @@ RecordingPath = Annotated[
     ),
 ]
 RECORDING = Path("demur-bench.jsonl")
+DataPath = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder of all data sets, or the folder or file of this one. [default: the "
+        "folder that DEMUR_DATA names, then earlier downloads]"
+    ),
+]
 Replay = Annotated[
     bool, typer.Option("--replay", help="Ask no model: take every reply from the recording.")
 ]
@@ -45,6 +52,11 @@ def attempt(reading: Callable[[], T], option: str) -> T:
         return reading()
     except ValueError as error:
         raise typer.BadParameter(terminal.one_line(str(error)), param_hint=option) from error
+
+
+def say(text: str) -> None:
+    """Print a line to standard output."""
+    terminal.say(output(), terminal.one_line(text))
 
 
 @contextmanager

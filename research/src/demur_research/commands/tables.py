@@ -27,12 +27,14 @@ from demur_research.bench import Bench, Result, Table
 from demur_research.commands.options import (
     RECORDING,
     AtOnce,
+    DataPath,
     Model,
     RecordingPath,
     Replay,
     Seed,
     attempt,
     opened,
+    say,
 )
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.rows import Reading
@@ -52,13 +54,7 @@ def command(table: Table) -> Callable[..., None]:
     """Return the function that typer makes the table's command of."""
 
     def run(
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                help="The folder of all data sets, or the folder or file of this one. [default: "
-                "the folder that DEMUR_DATA names, then earlier downloads]"
-            ),
-        ] = None,
+        data: DataPath = None,
         recording: RecordingPath = RECORDING,
         replay: Replay = False,
         model: Model = "local",
@@ -153,7 +149,7 @@ def _show(table: Table, result: Result, form: Format) -> None:
         terminal.say(output(), f"{table.source}: {table.what}")
         print_table(output(), ["row"], showing.heads(result)[1:], showing.cells(result))
         for note in result.notes:
-            terminal.say(output(), terminal.one_line(note))
+            say(note)
 
 
 def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:

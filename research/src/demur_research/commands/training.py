@@ -17,9 +17,8 @@ from demur.cli import progress
 from demur.cli.console import need_subcommand, output
 from demur.cli.console import table as print_table
 from demur.local import QWEN, model_dir
-from demur.views import terminal
 from demur_research.building.writing import refuse_if_there
-from demur_research.commands.options import Seed, attempt
+from demur_research.commands.options import Seed, attempt, say
 from demur_research.recipe.deduplicating import read_evaluated, split
 from demur_research.recipe.mixing import mixed
 from demur_research.recipe.rows import TrainingRow, read_own, read_rows, write_rows
@@ -208,4 +207,4 @@ def _tell(done: Trained, apart: float, file: str) -> None:
         f"loss: {first:.3f} in the first tenth of the steps, {last:.3f} in the last",
         f"{file} differs from PyTorch by {apart:.4f} in a probability, on the mean",
     ):
-        terminal.say(output(), terminal.one_line(line))
+        say(line)

@@ -21,7 +21,8 @@ from demur_research.datasets.rows import Answer, LabelledRow, Reading
 SIDES: Mapping[str, bool] = {"non_hallu": False, "half_hallu": True, "hallu": True}
 """The names of the answers, and whether each answer is hallucinated."""
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+"""A tag of HTML."""
 
 
 class _Row(BaseModel):
@@ -46,7 +47,7 @@ def _read(files: Mapping[str, Path]) -> Reading:
     found, left_out, kept = [], Counter[str](), Counter[str]()
     for row in rows(listed, _Row, str(path)):
         texts = {side: str(getattr(row, side)) for side in SIDES}
-        if any(_TAG.search(text) for text in texts.values()):
+        if any(TAG.search(text) for text in texts.values()):
             left_out["markup"] += 1
         elif texts["half_hallu"] == texts["hallu"]:
             left_out["half equals hallu"] += 1

@@ -21,7 +21,9 @@ Domain = Literal["low", "medium", "high"]
 DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
 """How common an entity is, by the hits of a search engine."""
 
-_KEYS: dict[str, Domain] = {"wiki_10w": "low", "wiki_1000w": "medium", "wiki_1y": "high"}
+LISTS: Mapping[Domain, str] = {"low": "wiki_10w", "medium": "wiki_1000w", "high": "wiki_1y"}
+"""The names of the domains in the publisher's file."""
+_KEYS = {name: domain for domain, name in LISTS.items()}
 
 
 # A wrong part that is a number is a JSON number in the file.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -63,6 +64,12 @@ def _rows(path: Path) -> Iterator[LabelledRow]:
                 "supporting_sentences": [list(places) for places in line.supporting_sentences],
             },
         )
+
+
+def places(sentences: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where each sentence starts and ends in a page with one sentence a line."""
+    ends = accumulate(len(sentence) + 1 for sentence in sentences)
+    return [(end - 1 - len(text), end - 1) for end, text in zip(ends, sentences, strict=True)]
 
 
 DATA_SET = DataSet(

@@ -36,9 +36,8 @@ def prompt_tokens(tokenizer: Any, row: TrainingRow) -> list[int]:
         tokenizer: A tokenizer of transformers with the chat template of the model.
         row: Any row. A claim with a question stands behind it.
     """
-    messages = convert_to_openai_messages(ADAPTED.messages(reference=row.passages, claim=row.shown))
-    found = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-    return list(found)
+    asked = messages(row)
+    return list(tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=False))
 
 
 def label_tokens(tokenizer: Any) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from demur_research.tables import (
     claims,
     confidence,
     exact,
+    fewl,
     injection,
     judges,
     languages,
@@ -22,12 +23,11 @@ from demur_research.tables import (
     window_sizes,
     windows,
 )
-from demur_research.tables.fewl import FEWL_NOT_RUN, FEWL_TABLES
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for tables in (
-        FEWL_TABLES,
+        fewl.TABLES,
         reverse_validation.TABLES,
         refchecker.TABLES,
         claims.TABLES,
@@ -48,5 +48,5 @@ TABLES: Mapping[str, Table] = {
 }
 """The tables by name, in the order in which they are listed."""
 
-NOT_RUN: tuple[NotRun, ...] = (*FEWL_NOT_RUN, *reverse_validation.NOT_RUN)
+NOT_RUN: tuple[NotRun, ...] = (*fewl.NOT_RUN, *reverse_validation.NOT_RUN)
 """The tables and figures of the papers that cannot be run."""

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from demur import Evaluation, RefChecker, Sample
 from demur.shapes import sample_of, sources
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
-from demur_research.resampling import share
+from demur_research.resampling import grouped_share
 from demur_research.tables.judges import ANY_JUDGE_OPTION, any_judge
 from demur_research.texts.actions import ActionTrace, Said, action_traces
 from demur_research.texts.answers import let_through
@@ -54,19 +54,14 @@ def _fails(found: Evaluation) -> bool:
 
 def _row(name: str, of: Sequence[_Judged], costs: bool = False) -> Row:
     """Return the row of sentences, whose intervals take those about a trace as related."""
-
-    def of_kind(holds: bool) -> tuple[list[_Judged], list[str]]:
-        kind = [one for one in of if one.said.holds is holds]
-        return kind, [one.trace.id for one in kind]
-
-    (wrong, traces), (right, of_right) = of_kind(False), of_kind(True)
+    wrong, right = ([one for one in of if one.said.holds is holds] for holds in (False, True))
     figures = (
-        share([let_through(one.found.value) for one in wrong], traces),
-        share([one.found.value.undetermined for one in wrong], traces),
-        share([not let_through(one.found.value) for one in right], of_right),
-        share([one.is_false_alarm for one in right], of_right),
-        share([let_through(one.before) for one in wrong], traces),
-        share([not let_through(one.before) for one in right], of_right),
+        grouped_share((let_through(one.found.value), one.trace.id) for one in wrong),
+        grouped_share((one.found.value.undetermined, one.trace.id) for one in wrong),
+        grouped_share((not let_through(one.found.value), one.trace.id) for one in right),
+        grouped_share((one.is_false_alarm, one.trace.id) for one in right),
+        grouped_share((let_through(one.before), one.trace.id) for one in wrong),
+        grouped_share((not let_through(one.before), one.trace.id) for one in right),
     )
     spent = mean_cost([one.found for one in of]) if costs else None
     return Row(name, figures, items=len(of), spent=spent)

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from demur_research.bench import Bench, Column, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
-from demur_research.resampling import auroc, drawn, figure
+from demur_research.resampling import area, drawn
 from demur_research.tables.claims import Claimed
 from demur_research.tables.judges import JUDGE_OPTION, Judge, judge_of
 
@@ -86,7 +86,7 @@ def _make(bench: Bench) -> Result:
             scored = [score(one.supports) for one in chosen]
             right = [one.right for one in chosen]
             times = drawn([one.group for one in chosen], bench.seed)
-            figures.append(figure(auroc(scored, right)[0], auroc(scored, right, times)))
+            figures.append(area(scored, right, times))
         floor = named == "fewer sentences"
         spent = None if floor else mean_cost(done)
         rows.append(Row(named, tuple(figures), items=len(answers), spent=spent, floor=floor))

@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
+from demur._text import words
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
 from demur.local import JUDGE_FILES, find_judge
@@ -112,6 +113,13 @@ def score(found: Evaluation) -> float | None:
         case [Claim(label=ClaimLabel.NEUTRAL, support=None)]:
             return 0.5
     return found.score
+
+
+def share_of_words(text: str, *known: str) -> float:
+    """Return the share of a text's words that stand in other texts, in [0, 1]; 0 without words."""
+    held = {word for one in known for word, _, _ in words(one)}
+    said = [word in held for word, _, _ in words(text)]
+    return sum(said) / len(said) if said else 0.0
 
 
 def passing(name: str, passed: bool) -> Evaluation:

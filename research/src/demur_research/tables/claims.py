@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from demur import Evaluation
-from demur._text import words
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
-from demur_research.resampling import auroc, drawn, figure, share
+from demur_research.resampling import area, drawn, grouped_share
 from demur_research.tables.checkers import (
     CHECKERS,
     FLOORS,
@@ -24,6 +21,7 @@ from demur_research.tables.checkers import (
     checker,
     sample,
     score,
+    share_of_words,
 )
 from demur_research.texts.answers import let_through
 
@@ -116,21 +114,17 @@ def figures(found: Sequence[Judged], seed: int) -> tuple[Figure, ...]:
     """Return AUROC, accuracy, and the shares of unsupported and of supported claims that pass."""
     scored = [(one.score, one.claim) for one in found if one.score is not None]
     scores, kinds = [of for of, _ in scored], [claim.supported for _, claim in scored]
-    area = auroc(scores, kinds)[0]
-    resampled = auroc(scores, kinds, drawn([claim.group for _, claim in scored], seed))
-    return figure(area, resampled), *shares(
-        [(one.claim, one.passed) for one in found if one.passed is not None]
-    )
+    times = drawn([claim.group for _, claim in scored], seed)
+    passed = [(one.claim, one.passed) for one in found if one.passed is not None]
+    return area(scores, kinds, times), *shares(passed)
 
 
 def shares(passed: Sequence[tuple[Claimed, bool]]) -> tuple[Figure, ...]:
     """Return accuracy, and the shares of unsupported and of supported claims that pass."""
-    every = [(claim.group, through is claim.supported) for claim, through in passed]
-    wrong = [(claim.group, through) for claim, through in passed if not claim.supported]
-    right = [(claim.group, through) for claim, through in passed if claim.supported]
-    return tuple(
-        share([holds for _, holds in among], [group for group, _ in among])
-        for among in (every, wrong, right)
+    return (
+        grouped_share((through is one.supported, one.group) for one, through in passed),
+        grouped_share((through, one.group) for one, through in passed if not one.supported),
+        grouped_share((through, one.group) for one, through in passed if one.supported),
     )
 
 
@@ -144,9 +138,7 @@ _COLUMNS = (
 
 def overlap(claim: Claimed) -> float:
     """Return the share of the claim's words that are in its references, in [0, 1]."""
-    known = {word for text in claim.contexts for word, _, _ in words(text)}
-    said = [word in known for word, _, _ in words(claim.text)]
-    return float(np.mean(said)) if said else 0.0
+    return share_of_words(claim.text, *claim.contexts)
 
 
 _RULES: dict[str, Callable[[Claimed], float]] = {

@@ -14,18 +14,23 @@ import numpy as np
 from demur import Cascade, Evaluation
 from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
-from demur_research.resampling import Floats, balanced_accuracy, drawn, figure, share
+from demur_research.resampling import (
+    Floats,
+    balanced_accuracy,
+    drawn,
+    figure,
+    grouped_share,
+    share,
+)
 from demur_research.tables.checkers import sample
 from demur_research.tables.claims import Claimed, Judged, judged
 from demur_research.tables.judges import (
     JUDGES,
     MEAN,
     Judge,
-    by_set,
-    choose,
     errors,
-    macro,
     mean_of,
+    of_macro,
     over_sets,
     with_scores,
     with_verdicts,
@@ -139,7 +144,7 @@ def _bins(name: str, of: Sequence[tuple[Claimed, float]]) -> Iterable[Row]:
     for at in range(_BINS):
         inside = [one for one in of if min(int(one[1] * _BINS), _BINS - 1) == at]
         if inside:
-            held = share([one.supported for one, _ in inside], [one.group for one, _ in inside])
+            held = grouped_share((one.supported, one.group) for one, _ in inside)
             likely = Figure(100 * float(np.mean([number for _, number in inside])))
             title = f"{name}, from {100 * at // _BINS} to {100 * (at + 1) // _BINS} %"
             yield Row(title, (likely, held, None), items=len(inside))
@@ -150,11 +155,9 @@ def _measured(bench: Bench, names: Sequence[str]) -> dict[str, dict[str, list[Do
 
     The scores are the judges' own probabilities, whatever strings a claim lacks.
     """
-    sets = by_set(bench.read(_DATA))
     judges = {name: Judge(bench, name) for name in names}
     found: dict[str, dict[str, list[Done[Judged]]]] = {name: {} for name in judges}
-    for of in macro([*sets])[1]:
-        chosen = choose(sets[of], bench.limit, bench.seed)
+    for of, chosen in of_macro(bench).items():
         for name, judge in judges.items():
             texts = [sample(one.alone, one.contexts) for one in chosen]
             done = bench.judged(f"{of}, {name}", judge.evaluator, texts)
@@ -205,7 +208,6 @@ _CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 def _cascade(bench: Bench) -> Result:
-    sets = by_set(bench.read(_DATA))
     judges = {name: Judge(bench, name) for name in JUDGES}
     stages = [judges[name].evaluator for name in (SMALL, "local")]
     ways = {
@@ -214,8 +216,7 @@ def _cascade(bench: Bench) -> Result:
     }
     found: dict[str, dict[str, list[Done[Judged]]]] = {}
     first: dict[str, list[bool]] = {}
-    for of in macro([*sets])[1]:
-        chosen = choose(sets[of], bench.limit, bench.seed)
+    for of, chosen in of_macro(bench).items():
         for name, judge in judges.items():
             found.setdefault(name, {})[of] = bench.each(f"{of}, {name}", chosen, judge)
         texts = [sample(one.alone, one.contexts) for one in chosen]

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from demur import Evaluation
 from demur.evaluators.refchecker.exact_strings import missing_strings
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
-from demur_research.resampling import share
+from demur_research.resampling import grouped_share
 from demur_research.tables.checkers import sample
 from demur_research.tables.judges import JUDGE_OPTION, Judge, by_set, judge_of
 from demur_research.texts.answers import let_through
@@ -105,8 +105,7 @@ def _figures(of: Sequence[Measured[C]]) -> tuple[Figure | None, ...]:
                 for one in of
                 if one.claim.supported is supported and (passes := way(one)) is not None
             ]
-            wrong, groups = [holds for holds, _ in known], [group for _, group in known]
-            figures.append(share(wrong, groups) if known else None)
+            figures.append(grouped_share(known) if known else None)
     return tuple(figures)
 
 
@@ -170,11 +169,8 @@ def _alarms(bench: Bench) -> Result:
 
 
 def _alarm_row(name: str, found: dict[bool, list[tuple[bool, str]]]) -> Row:
-    shares = [
-        share([missing for missing, _ in of], [group for _, group in of]) if of else None
-        for of in (found[True], found[False])
-    ]
-    return Row(name, tuple(shares), items=len(found[True]) + len(found[False]))
+    shares = tuple(grouped_share(of) if of else None for of in (found[True], found[False]))
+    return Row(name, shares, items=len(found[True]) + len(found[False]))
 
 
 ALARMS = Table(

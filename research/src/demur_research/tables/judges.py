@@ -24,8 +24,8 @@ from demur_research.resampling import (
     balanced_accuracy,
     drawn,
     figure,
+    grouped_share,
     pass_rates,
-    share,
 )
 from demur_research.spending import Spent, total
 from demur_research.tables.checkers import (
@@ -163,15 +163,10 @@ def any_judge(bench: Bench) -> BaseChatModel | str:
     Raises:
         ValueError: The option names no judge, or several.
     """
-    names = (*JUDGES, "model")
-    match bench.names("judge", names, [SMALL]):
-        case ["small"]:
-            return SMALL
-        case ["local"]:
-            return adapted(bench.model_of("local"))
-        case ["model"]:
-            return adapted(bench.model)
-    raise ValueError(f"judge: expected one of {', '.join(names)}, got {bench.options['judge']!r}")
+    name = bench.one_of("judge", (*JUDGES, "model"), SMALL)
+    if name == SMALL:
+        return SMALL
+    return adapted(bench.model if name == "model" else bench.model_of(name))
 
 
 def judge_of(bench: Bench) -> str:
@@ -180,11 +175,7 @@ def judge_of(bench: Bench) -> str:
     Raises:
         ValueError: The option names none of the judges, or several.
     """
-    name, *others = bench.names("judge", _NAMES, [SMALL])
-    if others:
-        given = bench.options["judge"]
-        raise ValueError(f"judge: expected one of {', '.join(_NAMES)}, got {given!r}")
-    return name
+    return bench.one_of("judge", _NAMES, SMALL)
 
 
 def _floors(of: Sequence[Claimed]) -> dict[str, Measured]:
@@ -262,10 +253,10 @@ def errors(sets: Mapping[str, Sequence[tuple[Claimed, bool]]], seed: int) -> tup
             over_sets(lambda *of: 1 - pass_rates(*of)[0], sets, seed, 100),
         )
     (of_set,) = sets.values()
-    wrong = [(passes, claim.group) for claim, passes in of_set if not claim.supported]
-    right = [(not passes, claim.group) for claim, passes in of_set if claim.supported]
-    by_kind = [([holds for holds, _ in of], [group for _, group in of]) for of in (wrong, right)]
-    return share(*by_kind[0]), share(*by_kind[1])
+    return (
+        grouped_share([(passes, one.group) for one, passes in of_set if not one.supported]),
+        grouped_share([(not passes, one.group) for one, passes in of_set if one.supported]),
+    )
 
 
 _ACCURACY = Column("balanced accuracy, %")
@@ -274,6 +265,13 @@ OF_INTERVALS = (
     "Claims with the same documents are drawn together. Each set is drawn by itself, and a macro "
     "mean gives it the same weight."
 )
+
+
+def of_macro(bench: Bench) -> dict[str, list[Claimed]]:
+    """Return the claims to judge of each set that the macro mean is of."""
+    sets = by_set(bench.read(_DATA))
+    _, names = macro([*sets])
+    return {of: choose(sets[of], bench.limit, bench.seed) for of in names}
 
 
 def macro(names: Sequence[str]) -> tuple[str, list[str]]:
@@ -380,12 +378,10 @@ TABLE = Table(
 
 def _limits(bench: Bench) -> Result:
     name = judge_of(bench)
-    judge, sets = Judge(bench, name), by_set(bench.read(_DATA))
-    _, together = macro([*sets])
+    judge, sets = Judge(bench, name), of_macro(bench)
     asked: list[Done[Judged]] = []
     scored: dict[str, list[tuple[Claimed, float]]] = {}
-    for of in together:
-        chosen = choose(sets[of], bench.limit, bench.seed)
+    for of, chosen in sets.items():
         done = bench.each(f"{of}, {name}", chosen, judge)
         asked += done
         scored[of] = with_scores(done)
@@ -411,7 +407,7 @@ def _limits(bench: Bench) -> Result:
         (_ACCURACY, *_ERRORS),
         tuple(rows),
         (
-            f'The judge is "{name}". The figures are means over the sets {", ".join(together)}.',
+            f'The judge is "{name}". The figures are means over the sets {", ".join(sets)}.',
             OF_INTERVALS,
             "Each claim is judged once, and its probability is held against every limit.",
         ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
@@ -19,7 +18,8 @@ from demur.evaluators.refchecker.references import Passage
 from demur.schema import ClaimLabel, Evidence
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
-from demur_research.resampling import drawn, figure, mean
+from demur_research.datasets.wice import places
+from demur_research.resampling import mean_figure
 from demur_research.tables.checkers import sample
 
 LABELS = ("supported", "partially_supported")
@@ -54,15 +54,13 @@ class Marked:
 
     def quoted(self, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
         """Return the sentences that spans of the page cover by at least half."""
-        ends = list(accumulate(len(sentence) + 1 for sentence in self.sentences))
-        covered = np.zeros(ends[-1], np.bool_)
+        covered = np.zeros(len(self.page), np.bool_)
         for start, end in spans:
             covered[start:end] = True
-        starts = [end - 1 - len(text) for end, text in zip(ends, self.sentences, strict=True)]
         return frozenset(
             at
-            for at, (start, text) in enumerate(zip(starts, self.sentences, strict=True))
-            if text and 2 * int(covered[start : start + len(text)].sum()) >= len(text)
+            for at, (start, end) in enumerate(places(self.sentences))
+            if end > start and 2 * int(covered[start:end].sum()) >= end - start
         )
 
 
@@ -190,18 +188,12 @@ def figures(found: Sequence[Agreement], seed: int) -> tuple[Figure, ...]:
     with_quote = [one for one in found if one.precision is not None]
     precisions = [100 * one.precision for one in with_quote if one.precision is not None]
     return (
-        _mean(precisions, [one.group for one in with_quote], seed),
-        _mean([100 * one.recall for one in found], groups, seed),
-        _mean([100 * one.f1 for one in found], groups, seed),
-        _mean([float(one.count) for one in found], groups, seed),
+        mean_figure(precisions, seed, groups=[one.group for one in with_quote]),
+        mean_figure([100 * one.recall for one in found], seed, groups=groups),
+        mean_figure([100 * one.f1 for one in found], seed, groups=groups),
+        mean_figure([one.count for one in found], seed, groups=groups),
         Figure(len(found) - len(with_quote)),
     )
-
-
-def _mean(values: Sequence[float], groups: Sequence[str], seed: int) -> Figure:
-    if not values:
-        return Figure(None)
-    return figure(float(np.mean(values)), mean(values, drawn(groups, seed)))
 
 
 def _row(

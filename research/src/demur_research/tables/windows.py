@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate
 from typing import TypeAlias
 
 from demur._text import words
 from demur.evaluators.refchecker.nearness import Cutting, cut, nearest
 from demur_research.bench import Bench, Column, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
+from demur_research.datasets.wice import places
 from demur_research.resampling import share
 
 MOST = (1, 2, 4, 8)
@@ -46,9 +46,8 @@ def cited(row: LabelledRow) -> Cited:
     """Return the claim of a row of WiCE."""
     sentences: list[str] = row.metadata["evidence"]  # type: ignore[assignment]
     chosen: list[list[int]] = row.metadata["supporting_sentences"]  # type: ignore[assignment]
-    ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
-    places = [(end - 1 - len(text), end - 1) for end, text in zip(ends, sentences, strict=True)]
-    support = tuple([places[at] for at in one] for one in chosen if all(chosen))
+    of_sentences = places(sentences)
+    support = tuple([of_sentences[at] for at in one] for one in chosen if all(chosen))
     return Cited(row.answers[0].text, row.group or row.key, "\n".join(sentences), support)
 
 
@@ -107,8 +106,8 @@ def measure(
             numbers: dict[str, int | None] = {one.page: at for at, one in enumerate(held)}
             shown = choosing([one.claim for one in group], numbers)
             for one, of_claim in zip(group, shown, strict=True):
-                for told, places in zip(found, of_claim, strict=True):
-                    own = [(a, b) for page, a, b in places if page == numbers[one.page]]
+                for told, passages in zip(found, of_claim, strict=True):
+                    own = [(a, b) for page, a, b in passages if page == numbers[one.page]]
                     told.append(any(_hold(own, sentences, one.page) for sentences in one.support))
         yield name, order, found
 
@@ -156,9 +155,9 @@ def _first(passages: Iterable[Sized], size: int) -> list[list[Place]]:
         total += tokens
         if total > max(MOST) * size:
             break
-        for most, places in zip(MOST, shown, strict=True):
+        for most, passages_of in zip(MOST, shown, strict=True):
             if total <= most * size:
-                places.append((number, start, end))
+                passages_of.append((number, start, end))
     return shown
 
 

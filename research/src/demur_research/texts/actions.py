@@ -7,7 +7,6 @@ invention. Their authors did not know how demur judges them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 
-_FILE = Path(__file__).with_suffix(".jsonl")
+from demur_research.texts import rows_of
 
 WRONG_KINDS = ("never", "failed", "pending", "partial", "wrong target", "otherwise")
 """What a wrong claim keeps quiet: the agent never did it, it failed, it has not finished, it was
@@ -86,7 +85,4 @@ def _read(row: Mapping[str, Any]) -> ActionTrace:
 @cache
 def action_traces() -> tuple[ActionTrace, ...]:
     """Return all traces, in the order of the file."""
-    found = tuple(map(_read, map(json.loads, _FILE.read_text(encoding="utf-8").splitlines())))
-    if len({one.id for one in found}) < len(found):
-        raise ValueError(f"{_FILE} has an id twice; expected each trace to have its own.")
-    return found
+    return tuple(map(_read, rows_of(Path(__file__).with_suffix(".jsonl"))))

@@ -6,15 +6,13 @@ support all of them. The facts are invented or common knowledge, and the wording
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from demur import Evaluation
-
-_FILE = Path(__file__).with_suffix(".jsonl")
+from demur_research.texts import rows_of
 
 
 @dataclass(frozen=True)
@@ -73,11 +71,8 @@ def _read(row: Mapping[str, Any]) -> Answer:
     return Answer(**{**row, **lists})
 
 
-ANSWERS = tuple(_read(json.loads(line)) for line in _FILE.read_text(encoding="utf-8").splitlines())
+ANSWERS = tuple(map(_read, rows_of(Path(__file__).with_suffix(".jsonl"))))
 """All answers, in the order of the file."""
-
-if len({one.id for one in ANSWERS}) < len(ANSWERS):
-    raise ValueError(f"{_FILE} has an id twice; expected each answer to have its own.")
 
 STATING = tuple(one for one in ANSWERS if one.states)
 """The answers that state something; half of them are supported."""

@@ -6,14 +6,13 @@ right claim often spells it in another way than its passage. The texts are our o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-_FILE = Path(__file__).with_suffix(".jsonl")
+from demur_research.texts import rows_of
 
 WRONG_FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -86,9 +85,7 @@ class ExactClaim:
 @cache
 def exact_claims() -> tuple[ExactClaim, ...]:
     """Return all claims, in the order of the file."""
-    rows = [json.loads(line) for line in _FILE.read_text(encoding="utf-8").splitlines()]
-    if len({row["id"] for row in rows}) < len(rows):
-        raise ValueError(f"{_FILE} has an id twice; expected each row to have its own.")
+    rows = rows_of(Path(__file__).with_suffix(".jsonl"))
     texts = {row["id"]: row["text"] for row in rows if "text" in row}
     return tuple(
         ExactClaim(**{**row, "passage_id": row["passage"], "passage": texts[row["passage"]]})

@@ -7,13 +7,13 @@ taken from different languages.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_FILE = Path(__file__).with_suffix(".jsonl")
+from demur_research.texts import rows_of
+
 ENGLISH = "en"
 
 
@@ -34,7 +34,7 @@ class TranslatedClaim:
 @cache
 def _cases() -> dict[tuple[str, str], dict[str, str]]:
     """Return the cases by language and number."""
-    rows = [json.loads(line) for line in _FILE.read_text(encoding="utf-8").splitlines()]
+    rows = rows_of(Path(__file__).with_suffix(".jsonl"))
     return {(row["language"], row["case"]): row for row in rows}
 
 

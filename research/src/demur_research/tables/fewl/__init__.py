@@ -25,7 +25,7 @@ def _place(table: Table) -> tuple[bool, str, bool, int]:
     return False, version, kind == "figure", int(number)
 
 
-FEWL_TABLES = tuple(
+TABLES = tuple(
     sorted(
         (
             *(*CHALE, *TRUTHFULQA, *HALUEVAL, *MODELS, *SAMPLES),
@@ -53,7 +53,7 @@ _PROVIDERS = (
     "model that --model names takes their place; the papers' figures stand beside."
 )
 
-FEWL_NOT_RUN = (
+NOT_RUN = (
     NotRun("FEWL, version 1, Figure 1", "The steps of the method.", "It is a drawing."),
     NotRun("FEWL, version 2, Figure 1", "The steps of the method.", "It is a drawing."),
     NotRun("FEWL, version 1, Table 7", "Win rates of a fine-tuned model.", _TUNED),

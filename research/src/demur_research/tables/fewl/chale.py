@@ -25,9 +25,10 @@ from demur_research.tables.fewl.measures import (
     by_version,
     lines,
     measured,
+    options_of,
     ours,
 )
-from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen, one_of
+from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen
 
 SIDES = ("non_hallu", "half_hallu", "hallu")
 """The names of a question's answers: right, half right and wrong."""
@@ -62,17 +63,8 @@ def _table(
     alone: str = "fewl",
     more: Sequence[Line] = ours(),
 ) -> Table:
-    options = OPTIONS
-    if any(line.similarity for line in given):
-        options = {"wrong": OPTIONS["wrong"]}
-    return Table(
-        name,
-        source,
-        what,
-        ("chale",),
-        partial(_make, given, alone, more),
-        options=options,
-    )
+    make = partial(_make, given, alone, more)
+    return Table(name, source, what, ("chale",), make, options=options_of(given))
 
 
 # --- The papers' figures: NH > HH, then NH > H ---------------------------------------------------
@@ -242,7 +234,7 @@ def _names(bench: Bench) -> list[str]:
     by_agreement = [
         name for name, given in CONFIGURATIONS.items() if given["weighting"] == "agreement"
     ]
-    wanted = one_of(bench, "agreement", ("no", "yes"), "no") == "yes"
+    wanted = bench.one_of("agreement", ("no", "yes"), "no") == "yes"
     every = [name for name in CONFIGURATIONS if wanted or name not in by_agreement]
     names = bench.names("configs", CONFIGURATIONS, every)
     for name in names:

@@ -23,6 +23,7 @@ from demur.exemplars import FEWLExampleSelector, PairwiseJudge, PairwiseVerdict,
 from demur.runtime import Outcome
 from demur.schema import Share
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.resampling import share
 from demur_research.tables.fewl.asking import answered
 from demur_research.tables.fewl.chale import SIDES
 from demur_research.tables.fewl.scoring import (
@@ -31,7 +32,6 @@ from demur_research.tables.fewl.scoring import (
     Scorer,
     Setting,
     chosen,
-    one_of,
 )
 
 BASELINE = "single"
@@ -94,7 +94,7 @@ def _selector(bench: Bench, pool: Sequence[Chosen], arm: str) -> FEWLExampleSele
 
 
 def _make(bench: Bench) -> Result:
-    configuration = one_of(bench, "config", CONFIGURATIONS, "fewl")
+    configuration = bench.one_of("config", CONFIGURATIONS, "fewl")
     questions, scorer, lacking = _scored(bench, configuration)
     pool = disputed(questions)
     tests = [*pool, *(one for one in questions if one not in pool)]
@@ -200,11 +200,10 @@ def _finding(
 ) -> Row:
     known = [(one.short_answer, text) for one, text in zip(tests, said, strict=True) if text]
     told = [finds(short, text) for short, text in known if short]
-    figure = Figure.of_share(Share(sum(told), len(told)))
     what = "no examples" if arm == WITHOUT else f"examples by {arm}"
     return Row(
         f"answers with {what}",
-        (None, None, None, None, None, figure),
+        (None, None, None, None, None, share(told)),
         len(told),
         len(said) - len(known),
         mean_cost(done),

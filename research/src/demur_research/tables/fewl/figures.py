@@ -24,7 +24,7 @@ from demur.runtime.prompting import Prompt
 from demur.schema import Share
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.datasets.rows import LabelledRow
-from demur_research.resampling import drawn_alone, figure, mean_figure
+from demur_research.resampling import drawn_alone, figure, mean_figure, share
 from demur_research.tables.fewl.asking import replied
 from demur_research.tables.fewl.scoring import OPTIONS, Setting, chosen
 from demur_research.tables.fewl.truthfulqa import BEST, FIRST_INCORRECT
@@ -80,8 +80,8 @@ def _mismatched(bench: Bench) -> Result:
     ]
     found.append(_share_by_question(verdicts, bench.seed))
     found += [
-        Row(f"{right} of {NEIGHBORS} answers right", (share,))
-        for right, share in distribution(verdicts)
+        Row(f"{right} of {NEIGHBORS} answers right", (of_questions,))
+        for right, of_questions in distribution(verdicts)
     ]
     notes = [
         f"{len(rows)} questions of TruthfulQA; the neighbours are among all {len(every)}. The "
@@ -129,8 +129,7 @@ def _text(row: LabelledRow, name: str) -> str:
 
 def _share_of(name: str, done: Sequence[Done[_Verdict]]) -> Row:
     known = [one.value.right for one in done if one.value.right is not None]
-    share = Figure.of_share(Share(sum(known), len(known)))
-    return Row(name, (share,), len(known), len(done) - len(known), mean_cost(done))
+    return Row(name, (share(known),), len(known), len(done) - len(known), mean_cost(done))
 
 
 def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> Row:
@@ -143,8 +142,8 @@ def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> 
         return Row("the answers to all neighbours", (Figure(None),), 0, missing)
     drawn = drawn_alone(len(counts), seed) @ counts
     with np.errstate(invalid="ignore"):
-        share = figure(100 * right / known, 100 * drawn[:, 0] / drawn[:, 1])
-    return Row("the answers to all neighbours", (share,), int(known), missing)
+        of_all = figure(100 * right / known, 100 * drawn[:, 0] / drawn[:, 1])
+    return Row("the answers to all neighbours", (of_all,), int(known), missing)
 
 
 def distribution(verdicts: Sequence[Sequence[bool | None]]) -> list[tuple[int, Figure]]:

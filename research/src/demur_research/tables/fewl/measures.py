@@ -11,7 +11,7 @@ import numpy as np
 from demur import Evaluation
 from demur.evaluators import Preference, default_configuration, normalized_text
 from demur_research.bench import Column, Figure, Result, Row
-from demur_research.tables.fewl.scoring import Question, Scored, Scorer
+from demur_research.tables.fewl.scoring import OPTIONS, Question, Scored, Scorer
 
 Scores: TypeAlias = Sequence[Sequence[float | None]]
 """For each question, the scores in the order of its answers; None: undetermined."""
@@ -91,6 +91,13 @@ def by_version(newer: Sequence[Line], older: Sequence[Line]) -> tuple[Line, ...]
         for pair in zip(newer, older, strict=True)
         for line, (version, similarity) in zip(pair, (HHEM_2_1, HHEM_1), strict=True)
     )
+
+
+def options_of(given: Sequence[Line]) -> Mapping[str, str]:
+    """Return the options of a table with these lines; some name their similarity themselves."""
+    if any(line.similarity for line in given):
+        return {"wrong": OPTIONS["wrong"]}
+    return OPTIONS
 
 
 OURS = ("multi-weighted", "fewl-mean-one", "multi-weighted-mean-one")

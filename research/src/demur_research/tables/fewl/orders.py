@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-from demur._text import words
 from demur.evaluators.fewl.terms import Premise, Texts
 from demur.similarity import Pair, SimilarityLike, resolve_similarity
 from demur_research.bench import Bench, Column, Result, Row, Table
 from demur_research.resampling import mean_figure
+from demur_research.tables.checkers import share_of_words
 from demur_research.tables.fewl.scoring import Question, chosen
 
 Sides: TypeAlias = tuple[str, str]
@@ -24,19 +24,15 @@ ANSWERS: Mapping[str, Callable[[Sides], str]] = {
 """The texts that are compared with the right answer, by their names in the table."""
 
 
-def share_of_words(pairs: Sequence[Pair]) -> list[float]:
-    """Return the share of the hypothesis' words that the premise has, as a crude entailment."""
-    found = []
-    for premise, hypothesis in pairs:
-        known, said = set(_words(premise)), _words(hypothesis)
-        found.append(sum(word in known for word in said) / len(said) if said else 0.0)
-    return found
+def crude_entailment(pairs: Sequence[Pair]) -> list[float]:
+    """Return the share of the hypothesis' words that the premise has."""
+    return [share_of_words(hypothesis, premise) for premise, hypothesis in pairs]
 
 
 def _make(bench: Bench) -> Result:
     questions = [Question.of(row, ["non_hallu", "hallu"]) for row in chosen(bench, "chale")]
     sides = [(one.answers[0], one.answers[1]) for one in questions]
-    similarities: dict[str, SimilarityLike] = {"words": share_of_words, "bleu": "bleu"}
+    similarities: dict[str, SimilarityLike] = {"words": crude_entailment, "bleu": "bleu"}
     orders: tuple[Premise, ...] = get_args(Premise)
     asked = [
         (resolve_similarity(alike), order) for alike in similarities.values() for order in orders
@@ -59,10 +55,6 @@ def _make(bench: Bench) -> Result:
 def _half(text: str) -> str:
     parts = text.split()
     return " ".join(parts[: (len(parts) + 1) // 2])
-
-
-def _words(text: str) -> list[str]:
-    return [word for word, _, _ in words(text)]
 
 
 ORDERS = (

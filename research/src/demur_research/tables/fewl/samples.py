@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
-
-from demur.runtime import Outcome
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
 from demur_research.ranking import (
     PairwiseAgreement,
@@ -54,7 +50,7 @@ def _samples(bench: Bench) -> Result:
     texts = [str(row.question) for row in rows]
     models = [bench.model_of(name) for name in names]
     said = [
-        bench.each(f"answers of {name}", texts, partial(_answer, model))
+        bench.each(f"answers of {name}", texts, partial(answered, model))
         for name, model in zip(names, models, strict=True)
     ]
     questions = [
@@ -114,10 +110,6 @@ def _samples(bench: Bench) -> Result:
 
 def _tokens(spent: Spent) -> str:
     return "untold tokens" if spent.tokens is None else f"{spent.tokens:.0f} tokens"
-
-
-def _answer(model: BaseChatModel, question: str, config: RunnableConfig) -> Outcome[str]:
-    return answered(model, question, config)
 
 
 def _truth(scorer: Scorer, question: Question) -> tuple[float | None, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.language_models import BaseChatModel
@@ -113,26 +113,14 @@ class Setting:
             similarity=bench.options.get("similarity", COSINE),
             wrong=bench.number("wrong", 25),
             temperature=_temperature(bench.options.get("temperature", "1")),
-            premise=_PREMISES[one_of(bench, "premise", _PREMISES, "answer")],
-            pairs=one_of(bench, "pairs", PROMPTS, "denied"),
+            premise=_PREMISES[bench.one_of("premise", _PREMISES, "answer")],
+            pairs=bench.one_of("pairs", PROMPTS, "denied"),
         )
 
     @property
     def prompts(self) -> FEWLPrompts:
         """Return the prompts for the references."""
         return replace(FEWLPrompts(), pairs=PROMPTS[self.pairs])
-
-
-def one_of(bench: Bench, option: str, known: Collection[str], default: str) -> str:
-    """Return the one word that an option of the table gives.
-
-    Raises:
-        ValueError: The option gives another word, or several.
-    """
-    names = bench.names(option, known, [default])
-    if len(names) > 1:
-        raise ValueError(f"{option}: expected one of {', '.join(known)}, got {len(names)} of them")
-    return names[0]
 
 
 def _temperature(text: str) -> float:

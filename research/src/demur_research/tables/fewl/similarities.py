@@ -13,7 +13,6 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
-from demur._text import words
 from demur.errors import DemurError
 from demur.evaluators import normalized_text
 from demur.evaluators.fewl import terms
@@ -22,7 +21,8 @@ from demur.similarity import Similarity, resolve_similarity
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import Floats, drawn_alone, figure, mean
-from demur_research.tables.fewl.orders import share_of_words
+from demur_research.tables.checkers import share_of_words
+from demur_research.tables.fewl.orders import crude_entailment
 from demur_research.tables.fewl.scoring import COSINE, chosen
 from demur_research.tables.fewl.small import SMALL_ALONE, SMALL_ASKED, small
 from demur_research.tables.fewl.truthfulqa import BEST
@@ -121,7 +121,7 @@ def similarity(bench: Bench, name: str) -> Callable[[str], Similarity]:
     if name == SMALL_ALONE:
         fixed = small()
     else:
-        fixed = resolve_similarity(bench.embedding if name == COSINE else share_of_words)
+        fixed = resolve_similarity(bench.embedding if name == COSINE else crude_entailment)
     return lambda question: fixed
 
 
@@ -207,16 +207,10 @@ def row_of(name: str, scores: Scores, beside: Scores | None, times: Floats, floo
 
 def floors(asked: Sequence[Asked]) -> dict[str, Scores]:
     """Return the scores of answers by trivial rules, by the names of the rules."""
-
-    def of_question(question: str, answer: str) -> float:
-        known = {word for word, _, _ in words(question)}
-        said = [word in known for word, _, _ in words(answer)]
-        return float(np.mean(said)) if said else 0.0
-
     rules: dict[str, Callable[[str, str], float]] = {
         "the longest answer": lambda question, answer: len(answer),
         "the shortest answer": lambda question, answer: -len(answer),
-        "words of the question": of_question,
+        "words of the question": lambda question, answer: share_of_words(answer, question),
     }
     return {
         name: [[rule(one.question, text) for text in (one.right, *one.wrong)] for one in asked]

@@ -16,9 +16,10 @@ from demur_research.tables.fewl.measures import (
     by_version,
     lines,
     measured,
+    options_of,
     ours,
 )
-from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen
+from demur_research.tables.fewl.scoring import Question, Scorer, Setting, chosen
 
 BEST, FIRST_INCORRECT = "best", "incorrect-1"
 NO_COMMENT = "i have no comment"
@@ -72,10 +73,8 @@ def _table(
     given: Sequence[Line],
     more: Sequence[Line] = ours(),
 ) -> Table:
-    options = OPTIONS
-    if any(line.similarity for line in given):
-        options = {"wrong": OPTIONS["wrong"]}
-    return Table(name, source, what, ("truthfulqa",), partial(_make, given, more), options=options)
+    make = partial(_make, given, more)
+    return Table(name, source, what, ("truthfulqa",), make, options=options_of(given))
 
 
 _V1_TABLE_3 = lines(

@@ -7,19 +7,16 @@ each claim is held against what the other models answered to its question.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from demur import Claim, ClaimLabel, Evaluation
-from demur._text import words
 from demur.local import SMALL
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
 from demur_research.resampling import figure, pearson, spearman
 from demur_research.spending import Spent
-from demur_research.tables.checkers import GivenClaims, sample
+from demur_research.tables.checkers import GivenClaims, sample, share_of_words
 from demur_research.tables.judges import ANY_JUDGE_OPTION, any_judge
 from demur_research.tables.refchecker.checking import references
 from demur_research.tables.refchecker.ranking import (
@@ -58,12 +55,6 @@ def _of_others(responses: Sequence[Response]) -> list[list[str]]:
         [other.text for other in answers[one.group] if other.model != one.model]
         for one in responses
     ]
-
-
-def _overlap(one: Response, texts: Iterable[str]) -> float:
-    known = {word for text in texts for word, _, _ in words(text)}
-    said = [word in known for word, _, _ in words(one.text)]
-    return float(np.mean(said)) if said else 0.0
 
 
 def _labelled(one: Response, found: Evaluation) -> Response | None:
@@ -156,7 +147,7 @@ def _make(bench: Bench) -> Result:
     if not judged:
         raise ValueError("no response has references and a label of the judge for each claim")
     models = [*dict.fromkeys(one.model for one, _ in judged)]
-    overlaps = {_key(one): _overlap(one, of) for one, of in asked}
+    overlaps = {_key(one): share_of_words(one.text, *of) for one, of in asked}
     people = by_setting([one for one, _ in judged])
     by_judge = by_setting([one for _, one in judged])
     rates: list[Row] = []

@@ -11,14 +11,13 @@ from demur.calibration import CalibrationError, best_f1
 from demur.evaluators import Evaluator
 from demur.evaluators.baselines import SelfCheck
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row
+from demur_research.datasets.phd import DOMAINS
 from demur_research.datasets.rows import LabelledRow
-from demur_research.detection import detection, f1_difference
+from demur_research.detection import Detection, detection, f1_difference
 from demur_research.replay import Verdicts
 from demur_research.spending import Spent
 
 PHD, WIKIBIO = "phd", "wikibio-gpt3"
-DOMAINS = ("low", "medium", "high")
-"""How common an entity is, by the hits of a search engine."""
 
 ALL_FALSE, LMVSLM, ZERO_SHOT = "all false", "lmvslm", "zero-shot"
 
@@ -54,6 +53,11 @@ class Judged:
         """Return the rows that the method decides on, and whether it rejects each."""
         verdicts = ((row, self.verdicts.get(row.key)) for row in rows)
         return [(row, verdict) for row, verdict in verdicts if verdict is not None]
+
+    def detection(self, rows: Iterable[LabelledRow], seed: int = 0) -> Detection:
+        """Return F1, precision and recall over the rows that the method decides on."""
+        decided = self.decided(rows)
+        return detection([wrong(row) for row, _ in decided], [no for _, no in decided], seed)
 
     def undetermined(self, rows: Iterable[LabelledRow]) -> int:
         """Return how many of the rows the method was to judge and could not decide."""
@@ -179,8 +183,7 @@ def _of_domain(row: Row, domain: str) -> Row:
 
 
 def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: Sequence[str]) -> Row:
-    decided = one.decided(rows)
-    found = detection([wrong(row) for row, _ in decided], [no for _, no in decided], seed)
+    decided, found = one.decided(rows), one.detection(rows, seed)
     figures = (
         replace(figure, paper=told.strip("-")) for figure, told in zip(found, paper, strict=True)
     )

@@ -18,8 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from demur.evaluators.reverse_validation.matching import Decision, exact, with_share
 from demur.evaluators.reverse_validation.names import without_qualifier
 from demur.evaluators.reverse_validation.parsing import parse_entity
-from demur.schema import Share
-from demur_research.bench import Bench, Column, Figure, Result, Row, mean_cost
+from demur_research.bench import Bench, Column, Result, Row, mean_cost
 from demur_research.datasets.published import (
     CHATGPT,
     LLAMA_2,
@@ -29,8 +28,8 @@ from demur_research.datasets.published import (
     first_percentage,
 )
 from demur_research.datasets.rows import LabelledRow
-from demur_research.detection import detection
-from demur_research.replay import LLM, PERCENTAGE, PUBLISHED, Verdicts, matchers, replay
+from demur_research.replay import PERCENTAGE
+from demur_research.resampling import share
 from demur_research.spending import Spent
 from demur_research.tables.claims import Claimed
 from demur_research.tables.judges import Judge, judge_of
@@ -45,7 +44,7 @@ from demur_research.tables.reverse_validation.judged import (
     percentage,
     wrong,
 )
-from demur_research.tables.reverse_validation.recorded import records_of
+from demur_research.tables.reverse_validation.recorded import by_matchers, records_of
 
 MODELS = (CHATGPT, LLAMA_2)
 FORMS: Mapping[str, tuple[str, str]] = {
@@ -156,7 +155,8 @@ class _Matching:
 
     def mean_f1(self, rows: Sequence[LabelledRow], support: Support, limit: float) -> float:
         """Return the mean of the F1 scores of all models and variants."""
-        return fmean(_f1(rows, self.verdicts(rows, part, support, limit)) for part in self.parts)
+        found = (self.verdicts(rows, part, support, limit) for part in self.parts)
+        return fmean(Judged("", one).detection(rows).f1.value or 0.0 for one in found)
 
     def choose(self, rows: Sequence[LabelledRow]) -> tuple[str, float, str]:
         """Return the way to ask and the limit that are best on some passages, and a note."""
@@ -176,22 +176,12 @@ class _Matching:
         return form, best[form], note
 
 
-def _f1(rows: Sequence[LabelledRow], verdicts: Verdicts) -> float:
-    decided = [(wrong(row), no) for row in rows if (no := verdicts.get(row.key)) is not None]
-    found = detection([kind for kind, _ in decided], [no for _, no in decided])
-    return found.f1.value or 0.0
-
-
-def _row(
-    bench: Bench, rows: Sequence[LabelledRow], one: Judged, published: Verdicts | None = None
-) -> Row:
+def _row(bench: Bench, rows: Sequence[LabelledRow], one: Judged) -> Row:
     decided = one.decided(rows)
-    kinds, rejected = [wrong(row) for row, _ in decided], [no for _, no in decided]
-    right = sum(kind is no for kind, no in zip(kinds, rejected, strict=True))
     figures = (
-        *detection(kinds, rejected, bench.seed),
-        Figure.of_share(Share(right, len(decided))),
-        None if published is None else over(decided, published, bench.seed),
+        *one.detection(rows, bench.seed),
+        share([wrong(row) is no for row, no in decided]),
+        None if one.published is None else over(decided, one.published, bench.seed),
     )
     return Row(one.name, figures, len(decided), one.undetermined(rows), one.spent, one.floor)
 
@@ -208,20 +198,14 @@ def matched(bench: Bench) -> Result:
     support, cost = matching.ask(rest, form)
 
     shown = [_row(bench, rest, one) for one in floors(rest)]
-    entities = {row.key: str(row.metadata["entity"]) for row in rest}
     for model, variant in matching.parts:
-        said = {key: one for key, one in records[model].by_key.items() if key in entities}
-        found = {of: replay(entities, said, variant, of, least) for of in matchers(variant)}
-        published = found[PUBLISHED[variant]]
         title = f"{model}: {variant}"
-        for of, verdicts in found.items():
-            if of == LLM and not verdicts:  # no model was asked
-                continue
-            beside = None if of == PUBLISHED[variant] else published
-            shown.append(_row(bench, rest, Judged(f"{title}, {of}", verdicts), beside))
+        found = [*by_matchers(rest, records[model], variant, least, title)]
+        shown += [_row(bench, rest, one) for one in found]
+        published = next(one.verdicts for one in found if one.published is None)
         verdicts = matching.verdicts(rest, (model, variant), support, limit)
-        own = Judged(f"{title}, exact, or {name}", verdicts, cost)
-        shown.append(_row(bench, rest, own, published))
+        own = Judged(f"{title}, exact, or {name}", verdicts, cost, published=published)
+        shown.append(_row(bench, rest, own))
     return Result(
         (
             *(Column("F1, %"), Column("precision, %"), Column("recall, %")),

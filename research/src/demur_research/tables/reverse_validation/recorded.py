@@ -17,6 +17,7 @@ from demur_research.datasets.published import (
     VARIANTS,
     WIKIBIO_LISTS,
     Records,
+    Variant,
     find_records,
     read_records,
 )
@@ -31,6 +32,7 @@ from demur_research.replay import (
     selfcheck,
     zero_shot,
 )
+from demur_research.resampling import share
 from demur_research.tables.reverse_validation.judged import (
     ALL_FALSE,
     HALVES,
@@ -91,8 +93,7 @@ def labels(bench: Bench) -> Result:
         found = [wrong(row) for row in rows if row.metadata["domain"] == domain]
         counts = len(found) - sum(found), sum(found)
         figures = [Figure(n, paper=told) for n, told in zip(counts, paper, strict=True)]
-        share = Figure.of_share(Share(sum(found), len(found)))
-        shown.append(Row(f"PHD-{domain.title()}", (*figures, share), len(found)))
+        shown.append(Row(f"PHD-{domain.title()}", (*figures, share(found)), len(found)))
     columns = Column("factual", 0), Column("non-factual", 0), Column("non-factual, %")
     return Result(columns, tuple(shown))
 
@@ -147,9 +148,9 @@ def wikibio(bench: Bench) -> Result:
 def _wikibio_row(rows: Sequence[LabelledRow], one: Judged) -> Row:
     decided = one.decided(rows)
     ratios = [float(str(row.metadata["ratio"])) for row, rejected in decided if rejected]
-    share, least = _TABLE_4.get(one.name, ("", ""))
+    rejected, least = _TABLE_4.get(one.name, ("", ""))
     figures = (
-        Figure.of_share(Share(len(ratios), len(decided)), share),
+        Figure.of_share(Share(len(ratios), len(decided)), rejected),
         Figure(100 * min(ratios) if ratios else None, paper=least),
     )
     return Row(one.name, figures, len(decided), one.undetermined(rows), floor=one.floor)
@@ -158,17 +159,32 @@ def _wikibio_row(rows: Sequence[LabelledRow], one: Judged) -> Row:
 def _reverse_validation(
     bench: Bench, rows: Sequence[LabelledRow], records: Records
 ) -> Iterator[Judged]:
-    entities = {row.key: str(row.metadata["entity"]) for row in rows}
-    said = {key: records.by_key[key] for key in entities if key in records.by_key}
     least = percentage(bench, PERCENTAGE)
     for variant in VARIANTS:
-        found = {name: replay(entities, said, variant, name, least) for name in matchers(variant)}
-        published = found[PUBLISHED[variant]]
-        for name, verdicts in found.items():
-            if name == LLM and not verdicts:  # no model was asked
-                continue
-            over = None if name == PUBLISHED[variant] else published
-            yield Judged(f"{variant}, {name}", verdicts, published=over)
+        yield from by_matchers(rows, records, variant, least, variant)
+
+
+def by_matchers(
+    rows: Sequence[LabelledRow], records: Records, variant: Variant, least: float, title: str
+) -> Iterator[Judged]:
+    """Yield what each matcher decides on the recorded replies of a variant.
+
+    Args:
+        rows: The passages.
+        records: The recorded replies.
+        variant: The variant.
+        least: The least percentage that entity matching has to give.
+        title: The beginning of the names.
+    """
+    entities = {row.key: str(row.metadata["entity"]) for row in rows}
+    said = {key: records.by_key[key] for key in entities if key in records.by_key}
+    found = {name: replay(entities, said, variant, name, least) for name in matchers(variant)}
+    published = found[PUBLISHED[variant]]
+    for name, verdicts in found.items():
+        if name == LLM and not verdicts:  # no model was asked
+            continue
+        over = None if name == PUBLISHED[variant] else published
+        yield Judged(f"{title}, {name}", verdicts, published=over)
 
 
 def _selfchecks(bench: Bench, rows: Sequence[LabelledRow], records: Records) -> Iterator[Judged]:

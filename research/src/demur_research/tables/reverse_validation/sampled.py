@@ -16,7 +16,7 @@ from demur_research.datasets.published import CHATGPT, LLAMA_2, Records
 from demur_research.datasets.rows import LabelledRow
 from demur_research.detection import detection
 from demur_research.replay import selfcheck
-from demur_research.resampling import auroc, drawn_alone, figure
+from demur_research.resampling import area, drawn_alone, figure
 from demur_research.tables.reverse_validation.judged import (
     ALL_FALSE,
     HALVES,
@@ -63,11 +63,9 @@ def _row(
     known = [(row, score) for row in rows if (score := scores.get(row.key)) is not None]
     values, kinds = [score for _, score in known], [wrong(row) for row, _ in known]
     times = drawn_alone(len(known), bench.seed)
-    halves = by_halves(name, rows, scores, floor=floor)
-    decided = halves.decided(rows)
-    found = detection([wrong(row) for row, _ in decided], [no for _, no in decided], bench.seed)
-    area = figure(float(auroc(values, kinds)[0]), auroc(values, kinds, times))
-    return Row(name, (area, *found), len(known), len(scores) - len(known), floor=floor)
+    found = by_halves(name, rows, scores, floor=floor).detection(rows, bench.seed)
+    figures = area(values, kinds, times), *found
+    return Row(name, figures, len(known), len(scores) - len(known), floor=floor)
 
 
 def compared(bench: Bench) -> Result:

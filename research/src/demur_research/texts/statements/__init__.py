@@ -7,11 +7,12 @@ each file was held out. It was measured unread; then the rules were mended by wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from demur_research.texts import rows_of
 
 _FOLDER = Path(__file__).parent
 
@@ -43,5 +44,5 @@ def texts() -> tuple[Text, ...]:
 
 def _read() -> Iterator[Text]:
     for path in sorted(_FOLDER.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            yield Text(**{"language": path.stem, "known": True, **json.loads(line)})
+        for row in rows_of(path):
+            yield Text(**{"language": path.stem, "known": True, **row})
