@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.evaluators import Preference
+from demur.scoring import Preference
 from demur_research.ranking import (
     kendall_tau,
     pairwise_agreement,

@@ -87,14 +87,15 @@ def test_what_failed_is_told_and_tried_again() -> None:
     assert (again.done, again.failed, again.usage.calls) == (8, (), 2)
 
 
-def test_an_interrupt_keeps_what_was_scored() -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_keeps_what_was_scored(error: type[BaseException]) -> None:
     def interrupt(now: Fitted) -> None:
         if now.done == 3:
-            raise KeyboardInterrupt
+            raise error
 
     given = scorer()
     store = made(given)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         store.add_many(OFFERS, at_once=2, progress=interrupt)
     # At most two others were begun. They may still be under way.
     assert 3 * 4 <= given.similarity.asked <= (3 + 2) * 4

@@ -122,7 +122,7 @@ def test_nothing_to_select_is_told_or_none() -> None:
         ({"k": 0}, "k must be an integer, at least 1, got 0"),
         ({"k": 2.5}, r"k must be an integer, at least 1, got 2\.5"),
         ({"max_similarity": 1.5}, r"max_similarity is a cosine, above -1 and up to 1, got 1\.5"),
-        ({"max_similarity": float("nan")}, "max_similarity is a cosine, above -1 and up to 1, got"),
+        ({"max_similarity": float("nan")}, "is a cosine, above -1 and up to 1, got nan"),
         ({"min_score": float("nan")}, "min_score must be a finite number, got nan"),
         ({"on_empty": "error"}, "on_empty is 'raise' or 'none', got 'error'"),
     ],

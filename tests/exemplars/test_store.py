@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,41 @@ def test_what_is_removed_is_gone_for_all_and_can_be_added_again(anywhere: Open) 
 
 
 # --- Places ---------------------------------------------------------------------------------------
+
+
+def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
+    import chromadb
+
+    def names() -> set[str]:
+        return {one.name for one in chromadb.EphemeralClient().list_collections()}
+
+    gc.collect()
+    before = names()
+    first, second = ExampleStore(embedding=Told()), ExampleStore(embedding=Told())
+    first.add("1 0 | q", ["a"], [1])
+    assert (len(first), len(second)) == (1, 0)
+    assert len(names() - before) == 2
+    del first
+    gc.collect()
+    assert len(names() - before) == 1
+
+
+def test_a_vector_is_computed_once() -> None:
+    told = Told()
+    store = ExampleStore(embedding=told)
+    store.nearest("1 0 | q", 3)
+    store.add("1 0 | q", ["a"], [1])
+    store.add("1 0 | q", ["b"], [2])
+    assert told.texts == ["1 0 | q"]
+
+
+def test_equally_near_questions_come_in_the_order_of_their_ids(store: ExampleStore) -> None:
+    questions = [f"{length} 0 | q{length}" for length in range(1, 9)]
+    for question in questions:  # all have the same direction
+        store.add(question, ["a"], [1])
+    ids = [one.id for one in store.nearest("9 0 | asked", 8)]
+    assert len(ids) == 8
+    assert ids == sorted(ids)
 
 
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:

@@ -910,6 +910,7 @@ def test_the_first_value_that_is_no_message_is_named(odd: Any, seen: str) -> Non
         [ASKED, {"type": "robot", "content": ""}, AIMessage("I sent nothing.")],
         [ASKED, {"type": "tool", "content": "sent"}, AIMessage("I sent it.")],
         [ASKED, None, AIMessage("I sent nothing.")],
+        ["not", "messages"],
         None,
         "I sent nothing.",
         AIMessage("I sent nothing."),

@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from contract.evaluators import EVALUATORS
 from contract.member import Member
-from demur import DemurError, RefChecker, ReverseValidation, Sample
+from demur import FEWL, CallPolicy, DemurError, RefChecker, ReverseValidation, Sample
 from fake_llm import ScriptedLLM
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._metering import is_judging
@@ -35,6 +35,7 @@ from llama_index.evaluation.demur.evaluators import (
     RefCheckerEvaluator,
 )
 from support import facts
+from support.fakes import ScriptedModel
 
 _CONTEXTS = ["A list of items"]
 
@@ -92,6 +93,58 @@ def test_undetermined_is_an_invalid_result(checker: RefCheckerEvaluator) -> None
         assert found.invalid_result
         assert why in str(found.invalid_reason)
         assert found.feedback == found.invalid_reason == found.evaluation.error
+
+
+def test_a_model_that_fails_is_an_invalid_result() -> None:
+    def script(stage: str, messages: Any) -> str:
+        raise PermissionError("not today")
+
+    found = RefCheckerEvaluator(ScriptedLLM(script=script)).evaluate("?", "It is.", _CONTEXTS)
+    assert found.invalid_result
+    assert "PermissionError: not today" in str(found.invalid_reason)
+
+
+def test_other_models_are_taken_too(llm: ScriptedLLM) -> None:
+    validator, generator = ScriptedLLM(script=facts.judge), ScriptedModel(script=facts.judge)
+    reverse = ReverseValidation(as_chat_model(llm), validator=as_chat_model(validator))
+    HallucinationEvaluator(reverse).evaluate("?", facts.answer(2))
+    assert (llm.stages, validator.stages) == (["construction"], ["access"])
+    second = ScriptedLLM(script=facts.judge)
+    fewl = FEWL(
+        [as_chat_model(llm), as_chat_model(second)],
+        generator=generator,
+        similarity=facts.alike,
+        n_answers=2,
+        penalty=False,
+        threshold=0.2,
+    )
+    found = HallucinationEvaluator(fewl).evaluate(facts.question(2), facts.answer(2))
+    assert len(found.evaluation.details["answers"]) == 2
+    assert (llm.stages[1:], second.stages, generator.stages) == (
+        ["reference"],
+        ["reference"],
+        ["pairs"],
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"checker": "per_claim", "aggregation": "soft", "threshold": 0.4},
+        {"checker": "logprobs", "supported_from": 0.9},
+        {"claims": "sentences", "aggregation": "major"},
+        {
+            "window_tokens": 99,
+            "max_windows": 3,
+            "name": "mine",
+            "call_policy": CallPolicy(attempts=1),
+        },
+    ],
+    ids=str,
+)
+def test_its_options_are_the_core_s(llm: ScriptedLLM, options: dict[str, Any]) -> None:
+    core, here = RefChecker(as_chat_model(llm), **options), RefCheckerEvaluator(llm, **options)
+    assert here.evaluator == core
 
 
 def test_what_states_nothing_is_valid_and_undecided() -> None:

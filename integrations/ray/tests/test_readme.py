@@ -21,7 +21,7 @@ def test_its_examples_call_what_there_is() -> None:
     called = re.findall(
         r"score\(rows, checkers, ([^)]*)\)", "\n".join(blocks(PAGE, "python", "py"))
     )
-    assert len(called) == 2
+    assert len(called) == 3
     assert {one for call in called for one in re.findall(r"(\w+)=", call)} <= names
     assert {"fields", "retry", "num_cpus", "num_gpus", "workers"} <= names
     assert all(f"`{name}" in TEXT for name in ("num_cpus", "num_gpus", "workers", "retry"))

@@ -1,7 +1,7 @@
 """Compute what FEWL's papers read from scores: rankings of models, and comparisons of two models.
 
-Any score works for which higher is better, as in `demur.evaluators.preference`. A score of None is
-undetermined. It is left out of comparisons and counted; no number takes its place. Intervals are
+Any score works for which higher is better, as in `preference` of `demur.scoring`. A score of None
+is undetermined. It is left out of comparisons and counted; no number takes its place. Intervals are
 percentile bootstrap intervals of 95 %, resampled by question.
 
 For multiple choice (version 1, Table 4), score the text of the chosen option and not its letter,
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from demur.evaluators.fewl.formula import expertise
-from demur.evaluators.fewl.preference import (
+from demur.scoring import (
     Interval,
     Preference,
     Scores,

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from demur.evaluators.fewl.preference import RESAMPLES, percentiles
 from demur.schema import wilson
+from demur.scoring import RESAMPLES, percentiles
 from demur_research.bench import Figure
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -13,10 +13,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from demur.cli.console import reason
-from demur.cli.summary import Prices
 from demur.errors import DemurError
 from demur.observe.log import database_of
-from demur.schema import Threshold
+from demur.schema import Prices, Threshold
 from demur.views import terminal
 
 # --- Options --------------------------------------------------------------------------------------

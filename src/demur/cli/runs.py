@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from demur.cli.console import errors
 from demur.cli.progress import Report, counts
-from demur.cli.summary import Prices, spent
+from demur.cli.summary import spent
 from demur.runtime import CallPolicy, policy_for
+from demur.schema import Prices
 from demur.scoring import Progress, Run
 from demur.views import terminal
 

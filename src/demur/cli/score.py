@@ -40,8 +40,9 @@ from demur.cli.options import (
 )
 from demur.cli.progress import Report
 from demur.cli.runs import ROWS_AT_ONCE, carry_out
-from demur.cli.summary import Prices, as_json_values, show, spent
+from demur.cli.summary import as_json_values, show, spent
 from demur.evaluators import Fitted
+from demur.schema import Prices
 from demur.scoring import (
     Data,
     Prepare,

@@ -8,12 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from demur.cli.console import table
-from demur.schema import Usage
+from demur.schema import Prices, Usage
 from demur.scoring import Summary
 from demur.views import USAGE_HEADS, terminal, usage_cells
-
-Prices = tuple[float, float]
-"""The price of a million tokens of prompts, and the price of a million tokens of replies."""
 
 
 def spent(usage: Usage, prices: Prices | None) -> str:

@@ -25,12 +25,10 @@ from demur.comparing.figures import (
     on_pareto_line,
 )
 from demur.comparing.labelled import Label, Told
-from demur.schema import Evaluation, Usage
+from demur.schema import Evaluation, Prices, Usage
 from demur.scoring import Note, Result, ScoringError, read_lines
 
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
-Prices: TypeAlias = tuple[float, float]
-"""The prices of a million input tokens and of a million output tokens."""
 _SEED = 0
 _UNKNOWN = Estimate(None, None)
 

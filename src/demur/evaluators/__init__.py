@@ -27,9 +27,6 @@ from demur.evaluators.fewl.configurations import default_configuration as defaul
 from demur.evaluators.fewl.fitting import Learned as Learned
 from demur.evaluators.fewl.fitting import fit as fit
 from demur.evaluators.fewl.parsing import normalized_text as normalized_text
-from demur.evaluators.fewl.preference import Preference as Preference
-from demur.evaluators.fewl.preference import best_of as best_of
-from demur.evaluators.fewl.preference import preference as preference
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
 from demur.evaluators.refchecker.assertion import only_asks as only_asks
 from demur.evaluators.refchecker.content_words import content_words as content_words

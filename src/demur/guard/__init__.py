@@ -1,6 +1,7 @@
 """Check every answer of a chain, and retry, correct, refuse, annotate or block those that fail."""
 
 from demur.guard.arguments import OnError as OnError
+from demur.guard.arguments import Streaming as Streaming
 from demur.guard.budget import Budget
 from demur.guard.capture import Capture as Capture
 from demur.guard.edits import Citation

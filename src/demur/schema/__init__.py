@@ -24,7 +24,7 @@ from demur.schema.notebook import ShownInNotebooks
 from demur.schema.samples import Sample
 from demur.schema.shares import Share, wilson
 from demur.schema.thresholds import OnAbstain, Threshold, ThresholdMethod
-from demur.schema.usage import Usage
+from demur.schema.usage import Prices, Usage
 
 __all__ = [
     "ABSTAIN",
@@ -41,6 +41,7 @@ __all__ = [
     "Finding",
     "MissingString",
     "OnAbstain",
+    "Prices",
     "Sample",
     "Share",
     "ShownInNotebooks",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
 from demur.schema.base import Count, Value, at_most
+
+Prices: TypeAlias = tuple[float, float]
+"""The price of a million tokens of prompts, and the price of a million tokens of replies."""
 
 
 class Usage(Value):

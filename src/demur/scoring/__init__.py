@@ -1,5 +1,15 @@
 """Score data sets of answers: read rows, write results line by line, and resume at any point."""
 
+from demur.scoring.preferences import RESAMPLES as RESAMPLES
+from demur.scoring.preferences import Interval as Interval
+from demur.scoring.preferences import Preference as Preference
+from demur.scoring.preferences import Scores as Scores
+from demur.scoring.preferences import as_column as as_column
+from demur.scoring.preferences import best_of as best_of
+from demur.scoring.preferences import compared as compared
+from demur.scoring.preferences import percentiles as percentiles
+from demur.scoring.preferences import preference as preference
+from demur.scoring.preferences import same_length as same_length
 from demur.scoring.results import Note as Note
 from demur.scoring.results import Result as Result
 from demur.scoring.results import Results as Results

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from demur.evaluators import Preference, best_of, preference
 from demur.schema import Usage
 from demur.scoring.ledger import Ledger
+from demur.scoring.preferences import Preference, best_of, preference
 
 _NORMAL_95 = 1.959964
 

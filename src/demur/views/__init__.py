@@ -10,7 +10,7 @@ from demur.views.citing import cited_html
 from demur.views.description import USAGE_HEADS as USAGE_HEADS
 from demur.views.description import usage_cells as usage_cells
 from demur.views.description import usage_line as usage_line
-from demur.views.notebook import notebook_html as notebook_html
+from demur.views.notebook import notebook_html
 from demur.views.styling import stylesheet
 from demur.views.traces import record_html as record_html
 from demur.views.words import category_words as category_words
@@ -23,5 +23,6 @@ from demur.views.words import what_the_guard_did as what_the_guard_did
 
 __all__ = [  # the other names serve other rooms, and are not public
     "cited_html",
+    "notebook_html",
     "stylesheet",
 ]

@@ -36,9 +36,13 @@ def vectors(folder: str, text: str, layer: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_it_is_the_papers_f1_in_whatever_company(folder: str) -> None:
-    found = load_bertscore(folder).scores(PAIRS)
-    alone = {text: vectors(folder, text, 2) for text in TEXTS}
+@pytest.mark.parametrize("layer", [1, 2])
+def test_it_is_the_papers_f1_in_whatever_company(
+    layer: int, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(bertscore._LAYERS, folder, layer)
+    found = BERTScore(folder)(PAIRS)
+    alone = {text: vectors(folder, text, layer) for text in TEXTS}
     for score, (first, second) in zip(found, PAIRS, strict=True):
         cosines = alone[first] @ alone[second].T
         recall, precision = cosines.max(axis=0).mean(), cosines.max(axis=1).mean()
@@ -55,12 +59,18 @@ def test_without_words_nothing_is_alike_and_a_long_text_is_cut(folder: str) -> N
 def test_the_last_layer_is_compared_unless_the_paper_chose_another(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = BERTScore(folder)
-    assert load_bertscore(folder).fingerprint.endswith("@2")
+    last = load_bertscore(folder)
+    assert load_bertscore(folder) is last
+    load_bertscore.cache_clear()
+    monkeypatch.setitem(bertscore._LAYERS, folder, 2)
+    second = load_bertscore(folder)
+    load_bertscore.cache_clear()
     monkeypatch.setitem(bertscore._LAYERS, folder, 1)
-    first = BERTScore(folder)
-    assert (last.layer, first.layer) == (2, 1)
-    assert last(PAIRS) != first(PAIRS)
+    first = load_bertscore(folder)
+    load_bertscore.cache_clear()
+    assert last.scores(PAIRS).tolist() == second.scores(PAIRS).tolist()
+    assert last.scores(PAIRS).tolist() != first.scores(PAIRS).tolist()
+    assert last.fingerprint == second.fingerprint != first.fingerprint
 
 
 def test_it_can_be_pickled(folder: str) -> None:

@@ -306,7 +306,7 @@ def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str)
         ({"reference_models": 7}, TypeError, "model name or a LangChain chat model, got int"),
         ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
         ({"neighbors": "store"}, ValueError, "NeighborStore"),
-        ({"weighting": "expert"}, ValueError, "'expertise', 'agreement', 'uniform', 'best', 'i"),
+        ({"weighting": "expert"}, ValueError, "'agreement', 'uniform', 'best', 'ideal' or 'first'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

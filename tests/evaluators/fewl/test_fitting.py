@@ -90,14 +90,15 @@ def test_progress_is_told_from_none_to_all() -> None:
     assert {one.questions for one in told} == {12}
 
 
-def test_an_interrupt_keeps_what_was_learned() -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_keeps_what_was_learned(error: type[BaseException]) -> None:
     def interrupt(now: Fitted) -> None:
         if now.done == 4:
-            raise KeyboardInterrupt
+            raise error
 
     asked, kept = model(reference=says), store()
     given = fewl(asked, neighbors=kept)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         given.fit(QUESTIONS, at_once=2, progress=interrupt)
     found = given.fit(QUESTIONS)
     assert found.done == 12

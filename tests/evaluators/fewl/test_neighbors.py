@@ -175,6 +175,15 @@ def test_the_first_binding_decides_and_others_are_refused(store: NeighborStore) 
     assert store.get("1 0 | by hand") is not None
 
 
+def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
+    NeighborStore(tmp_path, embedding=Told("one")).close()
+    with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):
+        NeighborStore(tmp_path, embedding=Told("two"))
+    beside = NeighborStore(tmp_path, collection="another", embedding=Told("two"))
+    assert len(beside) == 0
+    beside.close()
+
+
 # --- Places ---------------------------------------------------------------------------------------
 
 

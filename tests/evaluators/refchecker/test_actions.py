@@ -855,10 +855,14 @@ def test_other_evaluators_see_no_calls() -> None:
     assert "The assistant called" not in "".join(shown)
 
 
-def test_messages_without_an_answer_are_refused() -> None:
+@pytest.mark.parametrize(
+    "messages",
+    [[], [HumanMessage("Do it.")], [HumanMessage("Do it."), *trace(SENT)], ["not", "messages"]],
+)
+def test_messages_without_an_answer_are_refused(messages: list[Any]) -> None:
     judge = Judge(E)
     with pytest.raises(ValueError, match="expected messages that end with the model's answer"):
-        judge.checker().invoke({"messages": [HumanMessage("Do it."), *trace(SENT)]})
+        judge.checker().invoke({"messages": messages})
     assert judge.asked == []
 
 

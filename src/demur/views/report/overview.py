@@ -10,13 +10,12 @@ from demur import __version__
 from demur._text import one_line
 from demur.guard import TraceOutcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
-from demur.schema import Category, Failure, Finding, Threshold, Usage
+from demur.schema import Category, Failure, Finding, Prices, Threshold, Usage
 from demur.views import category_words, failure_words, plural, usage_cells
 from demur.views.report.rows import Rows
 from demur.views.report.words import interval, percent, score
 
 K = TypeVar("K")
-Prices = tuple[float, float]
 _MOST_TOLD = 5
 
 

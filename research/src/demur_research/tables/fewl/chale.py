@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from demur.evaluators import CONFIGURATIONS, Preference, preference
+from demur.evaluators import CONFIGURATIONS
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import Floats
+from demur.scoring import Preference, preference
 from demur.similarity import Similarity
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demur.evaluators import preference
+from demur.scoring import preference
 from demur_research.bench import Bench, Result, Table
 from demur_research.tables.fewl.measures import Measure, lines, measured, ours
 from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from demur import Evaluation
-from demur.evaluators import Preference, default_configuration, normalized_text
+from demur.evaluators import default_configuration, normalized_text
+from demur.scoring import Preference
 from demur_research.bench import Column, Figure, Result, Row
 from demur_research.tables.fewl.scoring import OPTIONS, Question, Scored, Scorer
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from demur.evaluators import best_of, normalized_text, preference
+from demur.evaluators import normalized_text
+from demur.scoring import best_of, preference
 from demur_research.bench import Bench, Result, Table
 from demur_research.datasets.rows import LabelledRow
 from demur_research.tables.fewl.measures import (

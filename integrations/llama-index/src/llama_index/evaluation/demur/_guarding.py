@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -44,8 +44,6 @@ from llama_index.evaluation.demur.events import (
     OutcomeEvent,
     ReplaceEvent,
 )
-
-StreamingMode = Literal["buffer", "sentence"]
 
 _dispatcher = get_dispatcher(__name__)
 

@@ -20,7 +20,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
 
 from demur import DemurError
-from demur.guard import Budget, Cite, OnError, OnFail
+from demur.guard import Budget, Cite, OnError, OnFail, Streaming
 from demur.schema import OnAbstain
 from llama_index.evaluation.demur._answer import Answer, End
 from llama_index.evaluation.demur._asking import (
@@ -32,7 +32,7 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._guarding import Guarding
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
 from llama_index.evaluation.demur._runnables import EvaluatorLike
@@ -93,7 +93,7 @@ class GuardedChatEngine(BaseChatEngine):
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
-        streaming: StreamingMode = "buffer",
+        streaming: Streaming = "buffer",
         conversation: bool = False,
         model: LLM | BaseChatModel | str | None = None,
     ) -> None:

@@ -23,7 +23,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from demur import DemurError
-from demur.guard import Budget, Cite, OnError, OnFail
+from demur.guard import Budget, Cite, OnError, OnFail, Streaming
 from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
 from llama_index.evaluation.demur._answer import Answer, End
@@ -35,7 +35,7 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._guarding import Guarding, StreamingMode
+from llama_index.evaluation.demur._guarding import Guarding
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
 from llama_index.evaluation.demur._runnables import EvaluatorLike
@@ -109,7 +109,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
-        streaming: StreamingMode = "buffer",
+        streaming: Streaming = "buffer",
         model: LLM | BaseChatModel | str | None = None,
     ) -> None:
         """Make the guarded engine; the class describes the arguments."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from demur.evaluators.fewl.formula import Floats
-
+Floats = NDArray[np.float64]
 Scores = Sequence[float | None]
 Interval = tuple[float, float]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators import Preference, best_of, preference
+from demur.scoring import Preference, best_of, preference
 
 SCORES = st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.2, 0.3]))
 COUNTED = ("wins", "ties", "losses", "missing")
