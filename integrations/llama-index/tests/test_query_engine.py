@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from typing import Any
 
@@ -258,6 +259,13 @@ def test_wrong_arguments() -> None:
         GuardedQueryEngine(engine, judge(), on_fail=Retrieve("bm25"))
     with pytest.raises(ValueError, match="claim by claim"):
         GuardedQueryEngine(engine, Scripted(script=lambda _: 1.0), streaming="sentence")
+
+
+def test_a_deep_copy_asks_an_engine_of_its_own() -> None:
+    engine = Said(script=lambda query: _response(RIGHT, FACTS[0]))
+    again = copy.deepcopy(GuardedQueryEngine(engine, judge()))
+    assert str(again.query(QUESTION)) == RIGHT
+    assert engine.asked == []
 
 
 def test_prompts_are_the_engines() -> None:

@@ -8,9 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import (
-    BaseMessage,
-)
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel, ValidationError
 
@@ -125,7 +123,7 @@ def _last_text(value: Any) -> str | None:
     if isinstance(value, PromptValue):
         value = value.to_messages()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        sent = [m for m in as_messages(value) if m.type == "human"]
+        sent = [m for m in as_messages(value) if isinstance(m, HumanMessage)]
         value = sent[-1] if sent else None
     return text_of(value)
 

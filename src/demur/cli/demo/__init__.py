@@ -34,9 +34,9 @@ def demo(
     """
     from demur.cli.demo.play import play
 
-    with usable("--model"):
-        chat = resolve_model(model)
     try:
+        with usable("--model"):
+            chat = resolve_model(model)
         with pipe_may_close():
             play(output(), chat, traces)
     except KeyboardInterrupt:

@@ -98,7 +98,7 @@ class Guarding:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._made, ()
+        return _called, (self._made,)  # as an argument, so that a deep copy copies the engine
 
     def answer(self, ask: Ask) -> Answer | Opened:
         """Return the checked answer, or the stream that the engine opened, for `stream` to read."""
@@ -149,6 +149,10 @@ class Guarding:
             done(telling.answer)
 
         return read()
+
+
+def _called(make: Callable[[], Guarding]) -> Guarding:
+    return make()
 
 
 class _EngineGuard(Guard[Ask, dict[str, Any]]):
