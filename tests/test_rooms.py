@@ -1,12 +1,19 @@
-"""Test that other rooms and tests import a room only by its face, its `__init__.py`."""
+"""Test that rooms and tests import a room only by its face, and that the map is true."""
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # On Python 3.10, pytest installs it.
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -64,11 +71,32 @@ def test_a_room_is_entered_by_its_face(place: Path) -> None:
     assert not deep
 
 
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_map_shows_the_rooms_of_the_contract_in_its_order() -> None:
+    drawn = re.findall(r"^ [ ┌│└] ( *[\w.]+)", PAGE.split("```")[1], re.MULTILINE)
+    rooms = [name for name in drawn if not name.startswith(" ")]
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    floors = pyproject["tool"]["importlinter"]["contracts"][0]["layers"]
+    assert rooms == [room for floor in floors for room in floor.split(" | ")]
+    inner = {name.strip() for name in drawn if name.startswith(" ")}
+    assert inner == {face.removeprefix("demur.").removesuffix(".play") for face in FACES}
+
+
+def test_the_files_that_the_map_names_are_there() -> None:
+    named = re.findall(r"`([\w/-]+/[\w-]+\.\w+)`", PAGE.partition("## Where to change")[2])
+    places = (ROOT, SOURCE / "demur")
+    methods = {"evaluators/METHOD/prompts.py"}
+    assert len(named) > 60
+    files = [one for one in named if one not in methods]
+    assert [one for one in files if not any((at / one).is_file() for at in places)] == []
+
+
 TESTED_ALONE = ("demur.evaluators",)
 """The rooms whose parsers and formulas are tested on their own."""
 SEAMS = {
     "demur._system.once_a_minute",  # A warning must not count as a repeat in the next test.
-    "demur.observe.fallback",  # A test checks the mode of its file.
     "demur.observe.redaction",
     "demur.runtime.prompting.prompts",  # A test builds cached prompts with other delimiters.
     "demur.views.report.page",  # A test leaves out 5 MB of a chart library.
