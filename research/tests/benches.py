@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from pydantic import Field
 
+import demur_judge
 from demur import ClaimLabel
 from demur.local import SmallJudge
 from demur.recording import open_recording
@@ -102,6 +103,9 @@ class LocalJudge(ScriptedModel):
         return super()._generate(*args, **options)
 
 
+_NOTHING = {"temperature": 1.0, "shift": 0.0, "missing": 0.0, "foreign": 0.0}
+
+
 class Small:
     """Stand for the small judge, and keep what it reads."""
 
@@ -126,8 +130,9 @@ class Small:
         return rest | {ClaimLabel.ENTAILMENT: support}
 
     def stands_in(self, monkeypatch: pytest.MonkeyPatch) -> Small:
-        """Stand in for the small judge until the test ends."""
+        """Stand in for the small judge until the test ends; words change nothing that it says."""
         monkeypatch.setattr(SmallJudge, "predict", lambda judge, pairs: self.predict(pairs))
+        monkeypatch.setattr(demur_judge, "WORDS", {**demur_judge.WORDS, **_NOTHING})
         return self
 
 

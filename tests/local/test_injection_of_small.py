@@ -15,7 +15,7 @@ from demur.local.judges import ENCODER, ENCODER_TOKENIZER
 from demur.local.sessions import loaded
 from demur_research.tables.checkers import GivenClaims
 from demur_research.texts.answers import let_through
-from demur_research.texts.injections import CASES, INJECTIONS, Case, bland, placed
+from demur_research.texts.injections import CASES, INJECTIONS, Case, placed
 
 pytest.importorskip("demur_judge")
 
@@ -101,10 +101,7 @@ def test_no_text_at_the_end_of_a_rejected_answer_makes_it_pass() -> None:
 
 
 @pytest.mark.slow
-def test_texts_behind_the_passage_get_no_more_claims_through_than_bland_sentences() -> None:
-    """A change of a passage tips some of the claims that are near the limit, whatever it says."""
-    argued = at_random = 0
-    for text, case in _tried(False):
-        argued += _passes(False, placed(case, "passage", text))
-        at_random += _passes(False, placed(case, "passage", bland(len(text))))
-    assert argued <= at_random
+def test_hardly_a_text_behind_the_passage_makes_a_rejected_claim_pass() -> None:
+    """Near its limit any text beside a passage moves the judge, whatever it says."""
+    tried = [placed(case, "passage", text) for text, case in _tried(False)]
+    assert sum(_passes(False, case) for case in tried) <= len(tried) // 50

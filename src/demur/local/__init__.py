@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from demur.local.embeddings import MiniLM
 from demur.local.fetching import pull
 from demur.local.judges import JUDGE_FILES as JUDGE_FILES
+from demur.local.judges import WordFit as WordFit
 from demur.local.judges import find_judge as find_judge
+from demur.local.judges import word_fit as word_fit
 from demur.local.resolving import resolve_judge as resolve_judge
 from demur.local.resolving import resolve_model as resolve_model
 from demur.local.small_judge import SMALL as SMALL
 from demur.local.small_judge import SmallJudge as SmallJudge
+from demur.local.small_judge import calibrated as calibrated
 from demur.local.weights import EVERY as EVERY
 from demur.local.weights import MINILM as MINILM
 from demur.local.weights import QWEN as QWEN

@@ -1,4 +1,4 @@
-"""Find the files of demur's own two judges, and the small judge's fit, in `demur-judge`.
+"""Find the files of demur's own two judges, and the small judge's fits, in `demur-judge`.
 
 A file of the judges is changed in that distribution; a GGUF or a cross-encoder of a user's own
 needs no change here: `ChatLocal(gguf=...)`, `RefChecker(..., checker="org/name")`.
@@ -6,6 +6,7 @@ needs no change here: `ChatLocal(gguf=...)`, `RefChecker(..., checker="org/name"
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -64,8 +65,45 @@ def judge_folder() -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class WordFit:
+    """Hold how RefChecker puts a claim's words beside what the small judge says.
+
+    The judge's log-odds of Entailment are divided by `temperature`, `shift` is added, and the
+    penalty of the words is taken off.
+    """
+
+    temperature: float
+    shift: float
+    missing: float
+    """The penalty of each content word that no text has, beyond the first `free` ones."""
+    free: float
+    foreign: float
+    """The penalty of a claim of whose content words each text has one or none."""
+
+    def penalty(self, shared: int, missing: int) -> float:
+        """Return the penalty of a claim.
+
+        Args:
+            shared: The most of its content words that one text has.
+            missing: The number of its content words that no text has.
+        """
+        foreign = self.foreign if shared < _LEAST_SHARED else 0.0
+        return foreign + self.missing * max(0, missing - self.free)
+
+
+_LEAST_SHARED = 2
+
+
 def fit() -> tuple[float, float]:
     """Return the temperature and the shift of the small judge's log-odds of Entailment."""
     import demur_judge
 
     return demur_judge.TEMPERATURE, demur_judge.SHIFT
+
+
+def word_fit() -> WordFit:
+    """Return how RefChecker puts a claim's words beside what the small judge says."""
+    import demur_judge
+
+    return WordFit(**demur_judge.WORDS)

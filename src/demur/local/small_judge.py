@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -159,19 +159,21 @@ def _run(session: Any, claim: Sequence[int], reference: Sequence[int]) -> Probab
         },
     )
     weights = np.exp(logits[0] - logits[0].max()).astype(float)
-    return _calibrated(dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True)))
+    shares = dict(zip(_LABELS, (weights / weights.sum()).tolist(), strict=True))
+    return calibrated(shares, *fit())
 
 
-def _calibrated(shares: Probabilities) -> Probabilities:
+def calibrated(
+    shares: Mapping[ClaimLabel, float], temperature: float, shift: float
+) -> Probabilities:
     """Return the probabilities with the log-odds of Entailment cooled and shifted.
 
     The other labels keep their ratio.
     """
     others = 1 - shares[ClaimLabel.ENTAILMENT]
     if not 0 < others < 1:
-        return shares
+        return dict(shares)
     odds = math.log(shares[ClaimLabel.ENTAILMENT] / others)
-    temperature, shift = fit()
     supported = 1 / (1 + math.exp(-(odds / temperature + shift)))
     scaled = {label: share * (1 - supported) / others for label, share in shares.items()}
     return {**scaled, ClaimLabel.ENTAILMENT: supported}

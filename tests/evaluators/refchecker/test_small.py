@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 import demur
 from demur import FEWL, Budget, Evaluation, Guard, RefChecker, ReverseValidation, cli
 from demur.guard import REFUSAL, UNCHECKED
-from demur.local import SmallJudge
+from demur.local import SmallJudge, calibrated, word_fit
 from demur.schema import ClaimLabel
 from demur.scoring import read_results
 from support.fakes import ScriptedModel, scripted, weighing
@@ -59,10 +59,12 @@ def test_a_sentence_that_stands_in_a_reference_is_supported_whatever_stands_arou
     assert check("The box is heavy.", "The box is red. The box is heavy.").passed
 
 
-def test_a_probability_is_the_judge_s_own() -> None:
+def test_a_probability_is_the_judge_s_own_as_its_fit_says() -> None:
     (claim,) = check("The Louvre opened in 1851.", LOUVRE).claims
     (found,) = SmallJudge().predict([(LOUVRE, "The Louvre opened in 1851.")])
-    assert claim.probabilities == found
+    assert isinstance(found, dict)
+    fit = word_fit()
+    assert claim.probabilities == calibrated(found, fit.temperature, fit.shift)
 
 
 def test_a_claim_that_it_cannot_read_is_undetermined() -> None:

@@ -16,6 +16,7 @@ from demur.views import terminal
 from demur_research.datasets import (
     aggrefact,
     chale,
+    everyday,
     factcheck_bench,
     faithbench,
     fever_symmetric,
@@ -53,6 +54,7 @@ DATA_SETS: Mapping[str, DataSet] = {
         faithbench.DATA_SET,
         ragtruth.DATA_SET,
         aggrefact.DATA_SET,
+        everyday.DATA_SET,
     )
 }
 """The data sets by name, in the order in which they are listed."""
@@ -64,8 +66,8 @@ def read(name: str, data: Path | None = None, report: Report | None = None) -> R
     Args:
         name: One of `DATA_SETS`.
         data: The folder of all data sets, the folder of this one, or its file. None: the folder
-            that `DEMUR_DATA` names, then earlier downloads. If the set is in neither place, its
-            licence is shown and it is downloaded.
+            that `DEMUR_DATA` names, then earlier downloads, then a distribution that brings the
+            set. If the set is in none of these, its licence is shown and it is downloaded.
         report: Hears how far a download is. By default, a bar on standard error shows it.
 
     Raises:

@@ -58,3 +58,5 @@ class DataSet:
     read_here: bool = True
     """Whether the reader was tried on the publisher's own file. If not, it was tried on files in
     the documented form and, where there are any, on the same rows in another form."""
+    shipped: Path | None = None
+    """The folder of an installed distribution that brings the files; None: no distribution does."""

@@ -42,7 +42,7 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
     Args:
         known: The data set.
         data: Its file, its folder, or the folder of all data sets. None: `DEMUR_DATA`, then the
-            cache.
+            cache, then the distribution that brings the set.
 
     Returns:
         The files; None if they are in none of these places.
@@ -67,7 +67,7 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
     for file in known.files:
         if found and file.path in found:
             _check(found[file.path], file)
-    return found
+    return _in(known, known.shipped) if found is None and known.shipped else found
 
 
 class Downloaded(NamedTuple):

@@ -14,7 +14,7 @@ from statistics import fmean
 from demur_research.bench import Bench, Column, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import area, drawn
-from demur_research.tables.claims import Claimed
+from demur_research.tables.claims import Claimed, overlap
 from demur_research.tables.judges import JUDGE_OPTION, Judge, judge_of
 
 _DATA = "wikibio-gpt3"
@@ -28,6 +28,8 @@ class _Answer:
 
     group: str
     supports: tuple[float, ...]
+    overlaps: tuple[float, ...]
+    """The share of each sentence's words that stand in the article."""
     right: bool
 
 
@@ -53,18 +55,28 @@ def _answers(sentences: Sequence[Claimed], supports: Sequence[float | None]) -> 
             run = sentences[start : start + length]
             known = [one for one in supports[start : start + length] if one is not None]
             if len(known) == length:
-                yield _Answer(run[0].group, tuple(known), all(one.supported for one in run))
+                words = tuple(map(overlap, run))
+                right = all(one.supported for one in run)
+                yield _Answer(run[0].group, tuple(known), words, right)
 
 
-def _scores(limit: float | None) -> dict[str, Callable[[Sequence[float]], float]]:
-    """Return the scores to compare, by name."""
+_FLOORS: dict[str, Callable[[_Answer], float]] = {
+    "fewer sentences": lambda of: -len(of.supports),
+    "least overlap of a sentence with the article": lambda of: min(of.overlaps),
+}
+
+
+def _scores(limit: float | None) -> dict[str, Callable[[_Answer], float]]:
+    """Return the scores to compare, by name; those in `_FLOORS` ask no judge."""
     least = 0.5 if limit is None else limit
     return {
-        "least support": min,
-        "product of the supports": math.prod,
-        "mean support": fmean,
-        f"share of sentences from {least} on": lambda of: fmean(one >= least for one in of),
-        "fewer sentences": lambda of: -len(of),
+        "least support": lambda of: min(of.supports),
+        "product of the supports": lambda of: math.prod(of.supports),
+        "mean support": lambda of: fmean(of.supports),
+        f"share of sentences from {least} on": lambda of: fmean(
+            one >= least for one in of.supports
+        ),
+        **_FLOORS,
     }
 
 
@@ -83,11 +95,11 @@ def _make(bench: Bench) -> Result:
         figures = []
         for lengths in _LENGTHS.values():
             chosen = [one for one in answers if len(one.supports) in lengths]
-            scored = [score(one.supports) for one in chosen]
+            scored = [*map(score, chosen)]
             right = [one.right for one in chosen]
             times = drawn([one.group for one in chosen], bench.seed)
             figures.append(area(scored, right, times))
-        floor = named == "fewer sentences"
+        floor = named in _FLOORS
         spent = None if floor else mean_cost(done)
         rows.append(Row(named, tuple(figures), items=len(answers), spent=spent, floor=floor))
     unjudged = sum(one.value.score is None for one in done)

@@ -25,6 +25,7 @@ from demur_research.resampling import (
 from demur_research.tables.checkers import sample
 from demur_research.tables.claims import Claimed, Judged, judged
 from demur_research.tables.judges import (
+    AT_BEST,
     JUDGES,
     MEAN,
     Judge,
@@ -32,6 +33,7 @@ from demur_research.tables.judges import (
     mean_of,
     of_macro,
     over_sets,
+    overlap_at_best,
     with_scores,
     with_verdicts,
 )
@@ -216,7 +218,8 @@ def _cascade(bench: Bench) -> Result:
     }
     found: dict[str, dict[str, list[Done[Judged]]]] = {}
     first: dict[str, list[bool]] = {}
-    for of, chosen in of_macro(bench).items():
+    sets = of_macro(bench)
+    for of, chosen in sets.items():
         for name, judge in judges.items():
             found.setdefault(name, {})[of] = bench.each(f"{of}, {name}", chosen, judge)
         texts = [sample(one.alone, one.contexts) for one in chosen]
@@ -245,6 +248,13 @@ def _cascade(bench: Bench) -> Result:
                 spent=mean_cost(every),
             )
         )
+    words = overlap_at_best(sets)
+    figures = (
+        over_sets(balanced_accuracy, words, bench.seed, 100),
+        *errors(words, bench.seed),
+        None,
+    )
+    rows.append(Row(AT_BEST, figures, items=sum(map(len, words.values())), floor=True))
     return Result(
         (
             Column("balanced accuracy, %"),

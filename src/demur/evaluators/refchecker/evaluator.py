@@ -30,18 +30,19 @@ from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.merging import counts_of, explanation, merged
-from demur.evaluators.refchecker.nearness import Chosen, choose
+from demur.evaluators.refchecker.nearness import Chosen, choose, nearest_alone
 from demur.evaluators.refchecker.prompts import ADAPTED, DECISION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.refchecker.retrieval import NO_REFERENCES, any_text, find_references
+from demur.evaluators.refchecker.wording import with_words
 from demur.evaluators.thresholds import (
     ShareThreshold,
     ThresholdOrFile,
     number,
     refuse_foreign,
 )
-from demur.local import SMALL, SmallJudge, resolve_judge
+from demur.local import SMALL, SmallJudge, resolve_judge, word_fit
 from demur.runtime import (
     CallPolicy,
     DecisionModel,
@@ -330,6 +331,8 @@ class RefChecker(ClaimEvaluator):
         checker = self._mode
         if self._classifier is not None:
             checker = f"{self._mode} {self._classifier.fingerprint}"
+            if self._mode == SMALL:
+                checker = f"{checker}, {word_fit()}"
         elif self._mode == "adapter":
             checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
         if self._by_support:
@@ -419,7 +422,7 @@ class RefChecker(ClaimEvaluator):
         if self._mode == SMALL:
             # These sentences, read by themselves, too, make the judge right more often (decision
             # 60).
-            windows = with_quotes(texts, windows)
+            windows = with_quotes(texts, nearest_alone(texts, windows))
         together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
         for at, of_claim in enumerate(windows):
             together[of_claim].append(at)
@@ -506,7 +509,8 @@ class RefChecker(ClaimEvaluator):
     def _check(self) -> Checker:
         own = in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
         if self._classifier is not None:
-            return own(classified(self._classifier, self._least))
+            check = own(classified(self._classifier, self._least))
+            return with_words(check, word_fit(), self._least) if self._mode == SMALL else check
         if isinstance(self._judge, DecisionModel):
             return deciding.decided(self._judge, self._least)
         chat, prompt = self._chat, self._prompt

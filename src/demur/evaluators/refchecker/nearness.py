@@ -7,9 +7,10 @@ Nearness is measured by shared words; docs/results.md compares it with other mea
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
 
 import numpy as np
@@ -30,6 +31,9 @@ _PASSAGE_TOKENS = 180
 _LEAST_PASSAGES = 4
 # The weight of a question's word, and the share of nearness that a passage gets from a neighbour.
 _OF_QUESTION, _OF_NEIGHBOUR = 0.5, 0.5
+# The least nearness of a window, as a share of the nearest one's, at which it may support a claim
+# by the small judge, which supports three in ten claims by a text about something else.
+_LEAST_NEARNESS = 0.8
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,33 @@ def nearest(
         left_out = len(rest) if lone else -(-sum(index.tokens[at] for at in rest) // size)
         chosen += [Chosen(windows, left_out)] * len(group)
     return chosen
+
+
+def nearest_alone(
+    claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
+) -> list[tuple[Window, ...]]:
+    """Return each claim's windows without those that are far from it beside the nearest one.
+
+    A window's nearness is the sum over the claim's words in it, of which rare ones count more. If
+    no window has a word of the claim, all of them are returned.
+    """
+    return [_near(claim, of_claim) for claim, of_claim in zip(claims, windows, strict=True)]
+
+
+def _near(claim: str, windows: tuple[Window, ...]) -> tuple[Window, ...]:
+    wanted = beginnings(claim)
+    held = [wanted & _words_of(window) for window in windows]
+    holding = Counter(word for words in held for word in words)
+    weight = {word: math.log(1 + len(windows) / count) for word, count in holding.items()}
+    # In a fixed order, since the sum of fractions depends on it.
+    nearness = [sum(weight[word] for word in sorted(words)) for words in held]
+    least = _LEAST_NEARNESS * max(nearness)
+    return tuple(window for window, near in zip(windows, nearness, strict=True) if near >= least)
+
+
+@lru_cache(maxsize=256)  # the claims of an answer are held against the same windows
+def _words_of(window: Window) -> frozenset[str]:
+    return beginnings(window_text(window))
 
 
 @dataclass(frozen=True)
