@@ -24,6 +24,7 @@ from demur_research.recipe import adapter, encoder, exporting
 from demur_research.recipe.drawing import Item
 from demur_research.recipe.prompting import WORDS, label_tokens, messages, prompt_tokens
 from demur_research.recipe.rows import LABELS, TrainingRow, read_rows, write_rows
+from demur_research.recipe.sharing import alike, joined
 from demur_research.recipe.training import Schedule, loss, train, train_judge
 
 USAGE = 64
@@ -121,6 +122,25 @@ def test_a_schedule_of_nothing_is_refused(name: str) -> None:
 
 
 # -- the adapter -----------------------------------------------------------------------------------
+
+
+def test_what_requests_have_in_common_is_read_once_and_changes_no_logit(
+    adapted: tuple[adapter.Judge, list[float]], rows: list[TrainingRow]
+) -> None:
+    judge, _ = adapted
+    about_one = [row for row in rows if row.passages == rows[0].passages]
+    items = [judge.encoded(row) for row in (*rows[-2:], *about_one[::-1], rows[-2])]
+    batch = [item for item in items if item is not None]
+    assert len(batch) == len(items)
+    groups = alike(batch)
+    assert sorted(at for group in groups for at in group) == [*range(len(batch))]
+    assert max(map(len, groups)) == len(about_one) > 2
+    read = sum(joined([batch[at] for at in group]).tokens.numel() for group in groups)
+    assert read < 0.8 * sum(len(item.tokens) for item in batch)
+    with torch.no_grad():
+        together = judge.logits(batch)
+        alone = torch.cat([judge.logits([item]) for item in batch])
+    assert torch.allclose(together, alone, atol=1e-4)
 
 
 def test_the_adapter_is_trained_with_the_prompt_that_demur_asks_with(

@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from demur_research.recipe.drawing import Item
 from demur_research.recipe.prompting import label_tokens, prompt_tokens
 from demur_research.recipe.rows import TrainingRow
+from demur_research.recipe.sharing import alike, joined
 from demur_research.recipe.training import Schedule, device, filled_up
 
 RANK = 16
@@ -56,19 +57,36 @@ class Judge:
     def logits(self, batch: Sequence[Item]) -> Any:
         """Return the logits of the three labels for each item, of shape (items, 3)."""
         where = next(self.net.parameters()).device
-        # Filled up at the end, where it changes nothing: no token sees those behind it.
-        tokens, mask = filled_up(batch, self.tokenizer.pad_token_id or 0, where)
-        on_gpu = where.type == "cuda"
-        with (
-            # peft would keep copies of all inputs in float32, which fill the memory of a GPU.
-            peft.helpers.disable_input_dtype_casting(self.net, active=on_gpu),
-            torch.autocast(where.type, dtype=torch.bfloat16, enabled=on_gpu),
-        ):
-            states = self.net.model(input_ids=tokens, use_cache=False).last_hidden_state
-        last = states[torch.arange(len(batch), device=where), mask.sum(dim=1) - 1]
+        # A GPU is faster with the dense rows of a batch.
+        last = self._in_batch(batch, where) if where.type == "cuda" else self._in_groups(batch)
         # Three rows of the head, since the logits of the whole vocabulary would fill the memory.
         head = self.net.get_output_embeddings().weight[list(self.labels)]
         return last.float() @ head.float().T
+
+    def _in_batch(self, batch: Sequence[Item], where: Any) -> Any:
+        # Filled up at the end, where it changes nothing: no token sees those behind it.
+        tokens, mask = filled_up(batch, self.tokenizer.pad_token_id or 0, where)
+        with (
+            # peft would keep copies of all inputs in float32, which fill the memory of a GPU.
+            peft.helpers.disable_input_dtype_casting(self.net, active=True),
+            torch.autocast(where.type, dtype=torch.bfloat16),
+        ):
+            states = self.net.model(input_ids=tokens, use_cache=False).last_hidden_state
+        return states[torch.arange(len(batch), device=where), mask.sum(dim=1) - 1]
+
+    def _in_groups(self, batch: Sequence[Item]) -> Any:
+        """Return the state behind each item; what items have in common is read once."""
+        found: dict[int, Any] = {}
+        for group in alike(batch):
+            row = joined([batch[at] for at in group])
+            states = self.net.model(
+                input_ids=row.tokens,
+                position_ids=row.positions,
+                attention_mask=row.mask,
+                use_cache=False,
+            ).last_hidden_state[0]
+            found |= zip(group, states[row.last], strict=True)
+        return torch.stack([found[at] for at in range(len(batch))])
 
 
 def load(base: Path, adapter: Path | None = None, rank: int = RANK, seed: int = 0) -> Judge:

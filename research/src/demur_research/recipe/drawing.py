@@ -12,6 +12,8 @@ DISTRACTED = 0.25
 """The share of short rows that are shown among passages of other rows."""
 _SHORT = 150
 """The most words of passages that others are put around, and that are put around others."""
+_LIKE = 64
+"""Lengths that differ by fewer tokens are alike."""
 SORTED = 4096
 """The rows among which batches of like length are made. They are tokenised together, so that
 tokenising a whole pass takes nothing of the budget before the first step."""
@@ -59,12 +61,17 @@ def _among(row: TrainingRow, others: Sequence[TrainingRow], rng: random.Random) 
     return replace(row, passages="\n\n".join(parts))
 
 
+def _like(item: Item) -> tuple[int, list[int]]:
+    return len(item.tokens) // _LIKE, [*item.tokens]
+
+
 def batches(
     items: Sequence[Item], most_tokens: int, rng: random.Random
 ) -> Iterator[Sequence[Item]]:
     """Yield all items in batches, in random order.
 
-    Items of like length are together, since all are filled up to the longest.
+    Items of like length are together, since all are filled up to the longest. Among these, items
+    that begin alike are together, such as claims about the same passages.
 
     Args:
         items: The items.
@@ -72,9 +79,10 @@ def batches(
         rng: The generator of the order.
     """
     found: list[list[Item]] = []
-    for item in sorted(rng.sample(items, len(items)), key=lambda one: len(one.tokens)):
-        if found and len(item.tokens) * (len(found[-1]) + 1) <= most_tokens:
-            found[-1].append(item)
+    for item in sorted(rng.sample(items, len(items)), key=_like):
+        together = [*found[-1], item] if found else []
+        if found and len(together) * max(len(one.tokens) for one in together) <= most_tokens:
+            found[-1] = together
         else:
             found.append([item])
     rng.shuffle(found)

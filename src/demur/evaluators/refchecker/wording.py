@@ -2,7 +2,7 @@
 
 The small judge is nearly blind to what a text speaks of: it supports three in ten claims by a text
 about something else. How many words of a claim its windows lack says something that the judge does
-not see. What this is worth, and how its numbers were chosen, is in decision 68.
+not see. What this is worth, and how its numbers were chosen, is in decision 67.
 """
 
 from __future__ import annotations
