@@ -29,7 +29,8 @@ def test_the_wheel_holds_the_files_whose_sums_are_written(built: dict[str, Built
             for name in wheel.namelist()
             if ".dist-info/" not in name
         }
-    assert inside.keys() == {*FILES, "SHA256SUMS", "__init__.py", "py.typed"}
+    others = {"SHA256SUMS", "__init__.py", "py.typed", "everyday.jsonl.gz"}
+    assert inside.keys() == {*FILES, *others}
     sums = {name: hashlib.sha256(inside[name]).hexdigest() for name in FILES}
     assert sums == _sums(inside["SHA256SUMS"].decode())
 

@@ -163,7 +163,7 @@ def _near(claim: str, windows: tuple[Window, ...]) -> tuple[Window, ...]:
     weight = {word: math.log(1 + len(windows) / count) for word, count in holding.items()}
     # In a fixed order, since the sum of fractions depends on it.
     nearness = [sum(weight[word] for word in sorted(words)) for words in held]
-    least = _LEAST_NEARNESS * max(nearness)
+    least = _LEAST_NEARNESS * max(nearness, default=0.0)
     return tuple(window for window, near in zip(windows, nearness, strict=True) if near >= least)
 
 
