@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from demur import Evaluation, RefChecker
 from demur.evaluators.refchecker.wording import counted
@@ -88,6 +89,19 @@ def test_where_words_say_nothing_the_judge_alone_decides(
     claim: str, text: str, question: str | None, asked: list[str]
 ) -> None:
     assert support(claim, text, question=question) == support(NEAR, POOL)
+
+
+def test_a_report_of_an_agent_in_its_own_words_is_left_to_the_judge(asked: list[str]) -> None:
+    call = {"name": "send_email", "args": {"to": "dana@acme.example"}, "id": "c"}
+    report = "Your quarterly figures are on their way to accounting."
+    messages = [
+        HumanMessage("Please mail the figures."),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("queued", tool_call_id="c"),
+        AIMessage(report),
+    ]
+    (found,) = RefChecker("small").invoke({"messages": messages}).claims
+    assert found.support == support(NEAR, POOL)
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=200), max_size=3))

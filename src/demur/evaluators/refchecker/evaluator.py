@@ -55,6 +55,7 @@ from demur.runtime import (
 from demur.runtime.prompting import Prompt
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
+from demur.shapes import status_of_call
 from demur.similarity import NLI, load_nli
 
 if TYPE_CHECKING:
@@ -421,10 +422,13 @@ class RefChecker(ClaimEvaluator):
             together=self._mode in _TOGETHER,
         )
         windows = [one.windows for one in chosen]
+        # An agent reports in its own words, which the record of its calls does not have.
+        by_words = not any(one.page_content and status_of_call(one) for one in sample.contexts)
         if self._mode == SMALL:
+            near = nearest_alone(texts, windows) if by_words else windows
             # These sentences, read by themselves, too, make the judge right more often (decision
             # 60).
-            windows = with_quotes(texts, nearest_alone(texts, windows))
+            windows = with_quotes(texts, near)
         together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
         for at, of_claim in enumerate(windows):
             together[of_claim].append(at)
@@ -436,7 +440,7 @@ class RefChecker(ClaimEvaluator):
             "estimate": self._estimate(groups, sample.question),
         }
         with undetermined_with(details):
-            answers = yield from self._check()(groups, sample.question)
+            answers = yield from self._check(by_words)(groups, sample.question)
         judged_now = {
             texts[at]: JudgedClaim(chosen[at], windows[at], findings)
             for numbers, answered in zip(together.values(), answers, strict=True)
@@ -508,11 +512,13 @@ class RefChecker(ClaimEvaluator):
             return self.threshold.value
         return self.supported_from or _SUPPORTED_FROM.get(self._mode)
 
-    def _check(self) -> Checker:
+    def _check(self, by_words: bool) -> Checker:
         own = in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
         if self._classifier is not None:
             check = own(classified(self._classifier, self._least))
-            return with_words(check, word_fit(), self._least) if self._mode == SMALL else check
+            if self._mode == SMALL:
+                return with_words(check, word_fit(), self._least, by_words)
+            return check
         if isinstance(self._judge, DecisionModel):
             return deciding.decided(self._judge, self._least)
         chat, prompt = self._chat, self._prompt

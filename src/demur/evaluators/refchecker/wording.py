@@ -8,7 +8,7 @@ not see. What this is worth, and how its numbers were chosen, is in decision 67.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from demur._text import UNSPACED, words
 from demur.evaluators.refchecker.checking import Checker, Findings, Group, WindowFinding, label_of
@@ -24,13 +24,19 @@ _QUESTION = re.compile(r".*[?？؟]", re.DOTALL)
 _LEAST_WORDS, _LEAST_PROSE = 3, 0.2
 
 
-def with_words(check: Checker, fit: WordFit, supported_from: float | None) -> Checker:
-    """Return a checker whose probabilities of Entailment depend on the words of the claim too."""
+def with_words(
+    check: Checker, fit: WordFit, supported_from: float | None, by_words: bool
+) -> Checker:
+    """Return a checker whose probabilities of Entailment depend on the words of the claim too.
+
+    Without `by_words` no penalty is taken off, as where words say nothing.
+    """
+    count = counted if by_words else lambda claim, texts: None
 
     def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
         answers = yield from check(groups, question)
         return [
-            _by_window([*_weighed(group, findings, fit, supported_from)])
+            _by_window([*_weighed(group, findings, fit, supported_from, count)])
             for group, findings in zip(groups, answers, strict=True)
         ]
 
@@ -38,7 +44,11 @@ def with_words(check: Checker, fit: WordFit, supported_from: float | None) -> Ch
 
 
 def _weighed(
-    group: Group, findings: Findings, fit: WordFit, supported_from: float | None
+    group: Group,
+    findings: Findings,
+    fit: WordFit,
+    supported_from: float | None,
+    count: Callable[[str, Sequence[str]], tuple[int, int] | None],
 ) -> Iterator[list[WindowFinding]]:
     """Yield the findings of each claim, one for each window."""
     claims, windows = group
@@ -48,7 +58,7 @@ def _weighed(
             for window, finding in zip(windows, of_claim, strict=True)
             if finding.probabilities
         ]
-        lacking = fit.penalty(*found) if (found := counted(claim.alone, read)) else 0.0
+        lacking = fit.penalty(*found) if (found := count(claim.alone, read)) else 0.0
         yield [_lowered(finding, lacking, fit, supported_from) for finding in of_claim]
 
 
