@@ -47,6 +47,7 @@ def test_each_run_of_sentences_is_an_answer_that_is_right_if_all_of_them_are(
     assert judged.spent is not None
     assert judged.spent.calls == 1
     assert row_of(found, "fewer sentences").floor
+    assert row_of(found, "least overlap of a sentence with the article").floor
 
 
 def test_an_answer_with_a_sentence_that_could_not_be_judged_is_left_out(tmp_path: Path) -> None:

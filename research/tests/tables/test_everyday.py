@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from benches import LocalJudge, Small, made, row_of, supporting, values
 from demur_research.bench import Result
+from demur_research.commands import run
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.finding import find
 from demur_research.datasets.rows import LabelledRow
@@ -124,6 +125,16 @@ def test_the_rows_that_come_with_demur_are_read_without_a_path(
 def _labelled(row: LabelledRow) -> bool:
     (answer,) = row.answers
     return answer.hallucinated is (answer.label != "Entailment")
+
+
+def test_the_command_says_that_they_come_with_demur(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEMUR_DATA", str(tmp_path))
+    assert run(["datasets", "everyday"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "everyday.jsonl.gz, which comes with demur" in told
+    assert "by hand" not in told
 
 
 def test_a_path_goes_before_the_rows_that_come_with_demur(file: Path) -> None:

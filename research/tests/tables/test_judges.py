@@ -101,6 +101,19 @@ def test_a_model_judges_by_log_probabilities_without_the_adapter(tmp_path: Path)
     assert model.given
     assert not any("extra_body" in given for given in model.given)
     assert values(found, "0.50 (what RefChecker does)")[1] == pytest.approx(100 / 3)
+    assert row_of(found, judges.AT_BEST).floor
+
+
+def test_the_words_alone_pass_claims_from_the_limit_that_is_best_for_all_sets() -> None:
+    def claim(key: str, text: str, supported: bool) -> Claimed:
+        return Claimed(key, key, None, text, ("the old mill is red",), supported)
+
+    sets = {
+        "a": [claim("1", "the mill is red", True), claim("2", "the dog ran off", False)],
+        "b": [claim("3", "the mill is old", True), claim("4", "red mill burnt down", False)],
+    }
+    passed = {of: [passes for _, passes in one] for of, one in judges.overlap_at_best(sets).items()}
+    assert passed == {"a": [True, False], "b": [True, False]}
 
 
 def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> None:

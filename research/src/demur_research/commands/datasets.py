@@ -80,6 +80,9 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
             "The reader was tried on files of the documented form."
         )
     for file in known.files:
+        if known.shipped is not None:
+            yield f"File: {file.path}, which comes with demur: {known.shipped}"
+            continue
         if file.url is None:
             yield f"File: {file.path}, by hand from {known.home}"
             continue
@@ -87,7 +90,7 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
         yield f"File: {file.path}, from {file.url}; sha256 {checksum}"
     for path in known.other_forms:
         yield f"Or, in another form: {path}"
-    yield f"Looked for in: {', '.join(_places(data))}"
+    yield f"Looked for in: {', '.join(_places(known, data))}"
     files = attempt(lambda: find(known, data), "--data")
     if files is None:
         account = next((file for file in known.files if file.url is None), None)
@@ -101,12 +104,14 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
     yield from _read(known, files, found)
 
 
-def _places(data: Path | None) -> Iterator[str]:
+def _places(known: DataSet, data: Path | None) -> Iterator[str]:
     if data is not None:
         yield str(data)
         return
     yield os.environ.get("DEMUR_DATA") or "DEMUR_DATA (not set)"
     yield str(cache())
+    if known.shipped is not None:
+        yield str(known.shipped)
 
 
 def _read(known: DataSet, files: Mapping[str, Path], found: Reading) -> Iterator[str]:
