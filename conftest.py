@@ -1,4 +1,4 @@
-"""Apply the rules of all tests: nothing leaves the machine, and each test has a time limit."""
+"""Apply the rules of all tests: nothing leaves the machine; slow folders are marked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ __all__ = ["chroma", "offline", "postgres", "profiles"]
 ROOT = Path(__file__).parent
 SLOW = ("integrations/llama-index", "integrations/ray", "research")
 """The folders whose tests are slow, because collecting them already imports much."""
-LONG = ("documentation", "packaging", "real", "slow")
-"""The marks of tests that have `LIMIT` seconds; other tests have the limit of `pyproject.toml`."""
-LIMIT = 300
 SERVERS = ("cluster", "chromium", "postgres", "chroma")
 """The fixtures that start a server. Tests that use it run in one process, which starts one."""
 
@@ -32,13 +29,10 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow folders, set limits, group by servers, keep tests on the real model in place."""
+    """Mark slow folders, group by servers, keep tests on the real model in place."""
     for item in items:
         if item.path.is_relative_to(ROOT) and _folder(item.path).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
-        long = any(item.get_closest_marker(mark) for mark in LONG)
-        if long and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(LIMIT))
         used = [name for name in SERVERS if name in getattr(item, "fixturenames", ())]
         if used:
             item.add_marker(pytest.mark.xdist_group(used[0]))
