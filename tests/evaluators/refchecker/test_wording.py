@@ -139,6 +139,13 @@ def test_texts_that_are_far_from_a_claim_are_not_read(asked: list[str]) -> None:
     assert {*asked} == read
 
 
+def test_a_text_that_is_nearly_as_near_as_another_is_not_read(asked: list[str]) -> None:
+    nearly = "At the baths, children under six swim for free with a grandparent."
+    check(NEAR, nearly, POOL)
+    assert POOL in asked
+    assert not {nearly} & {*asked}
+
+
 def test_a_claim_that_no_text_is_near_to_is_held_against_all(asked: list[str]) -> None:
     check("Zzyzx quuxed the frobnicator.", MOORING, POOL)
     assert {MOORING, POOL} <= {*asked}

@@ -31,9 +31,6 @@ _PASSAGE_TOKENS = 180
 _LEAST_PASSAGES = 4
 # The weight of a question's word, and the share of nearness that a passage gets from a neighbour.
 _OF_QUESTION, _OF_NEIGHBOUR = 0.5, 0.5
-# The least nearness of a window, as a share of the nearest one's, at which it may support a claim
-# by the small judge, which supports three in ten claims by a text about something else.
-_LEAST_NEARNESS = 0.8
 
 
 @dataclass(frozen=True)
@@ -148,10 +145,11 @@ def nearest(
 def nearest_alone(
     claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
 ) -> list[tuple[Window, ...]]:
-    """Return each claim's windows without those that are far from it beside the nearest one.
+    """Return the window that is nearest to each claim, or several that are equally near.
 
-    A window's nearness is the sum over the claim's words in it, of which rare ones count more. If
-    no window has a word of the claim, all of them are returned.
+    The small judge supports three in ten claims by a text about something else, so each further
+    window lets more of the wrong ones pass. A window's nearness is the sum over the claim's words
+    in it, of which rare ones count more. If no window has a word of the claim, all are returned.
     """
     return [_near(claim, of_claim) for claim, of_claim in zip(claims, windows, strict=True)]
 
@@ -163,8 +161,8 @@ def _near(claim: str, windows: tuple[Window, ...]) -> tuple[Window, ...]:
     weight = {word: math.log(1 + len(windows) / count) for word, count in holding.items()}
     # In a fixed order, since the sum of fractions depends on it.
     nearness = [sum(weight[word] for word in sorted(words)) for words in held]
-    least = _LEAST_NEARNESS * max(nearness, default=0.0)
-    return tuple(window for window, near in zip(windows, nearness, strict=True) if near >= least)
+    best = max(nearness, default=0.0)
+    return tuple(window for window, near in zip(windows, nearness, strict=True) if near == best)
 
 
 @lru_cache(maxsize=256)  # the claims of an answer are held against the same windows
