@@ -151,11 +151,17 @@ def test_a_claim_that_no_text_is_near_to_is_held_against_all(asked: list[str]) -
     assert {MOORING, POOL} <= {*asked}
 
 
-def test_texts_that_are_equally_near_are_all_read(asked: list[str]) -> None:
+def test_texts_that_are_equally_near_are_all_read_and_no_sentences_of_them(
+    asked: list[str],
+) -> None:
     other = POOL.replace("9 pm", "7 pm")
     check(NEAR, MOORING, POOL, other)
-    assert {POOL, other} <= {*asked}
-    assert MOORING not in asked
+    assert {*asked} == {POOL, other}
+
+
+def test_the_nearest_text_is_read_and_its_sentences_that_decide(asked: list[str]) -> None:
+    check(NEAR, MOORING, POOL)
+    assert {*asked} == {POOL, NEAR}
 
 
 @pytest.mark.parametrize("others", [[], [MOORING], [MOORING, FERRY]])

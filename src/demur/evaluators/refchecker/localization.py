@@ -109,23 +109,21 @@ def nearest_quote(claim: Claim, contexts: Sequence[Document]) -> Evidence | None
 def with_quotes(
     claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
 ) -> list[tuple[Window, ...]]:
-    """Return each claim's windows, and behind them a window of the sentences that decide about it.
+    """Return each claim's windows, and behind a lone one a window of the sentences that decide.
 
-    These are the sentences that `find_evidence` finds in the windows, in their order. A claim that
-    shares no word with its windows gets no further one.
+    These are the sentences that `find_evidence` finds in it, in their order. A claim that shares no
+    word with its window gets no further one, nor does one of several windows: sentences that are
+    chosen from all of them change with each text beside the right one.
     """
-    # Claims about short references have the same windows.
+    # Claims about short references have the same window.
     indexed = {
-        of_claim: index(dict.fromkeys(passage for window in of_claim for passage in window))
-        for of_claim in dict.fromkeys(windows)
+        of_claim: index(of_claim[0]) for of_claim in dict.fromkeys(windows) if len(of_claim) == 1
     }
     found = []
     for claim, of_claim in zip(claims, windows, strict=True):
+        deciding = _deciding(claim, indexed[of_claim]) if of_claim in indexed else ()
         quoted = sorted(
-            (
-                Passage(one.context, one.start, one.text)
-                for one in _deciding(claim, indexed[of_claim])
-            ),
+            (Passage(one.context, one.start, one.text) for one in deciding),
             key=lambda passage: (passage.context is None, passage.context, passage.start),
         )
         found.append((*of_claim, tuple(quoted)) if quoted else of_claim)
