@@ -426,9 +426,9 @@ class RefChecker(ClaimEvaluator):
         by_words = not any(one.page_content and status_of_call(one) for one in sample.contexts)
         if self._mode == SMALL:
             near = nearest_alone(texts, windows) if by_words else windows
-            # These sentences, read by themselves, too, make the judge right more often (decision
-            # 60).
-            windows = with_quotes(texts, near)
+            # Sentences, read by themselves, too, make the judge right more often (decision 60). But
+            # those of several texts change with each text beside the right one (decision 67).
+            windows = with_quotes(texts, near, of_several=not by_words)
         together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
         for at, of_claim in enumerate(windows):
             together[of_claim].append(at)

@@ -107,17 +107,23 @@ def nearest_quote(claim: Claim, contexts: Sequence[Document]) -> Evidence | None
 
 
 def with_quotes(
-    claims: Sequence[str], windows: Sequence[tuple[Window, ...]]
+    claims: Sequence[str], windows: Sequence[tuple[Window, ...]], of_several: bool
 ) -> list[tuple[Window, ...]]:
-    """Return each claim's windows, and behind a lone one a window of the sentences that decide.
+    """Return each claim's windows, and behind them a window of the sentences that decide about it.
 
-    These are the sentences that `find_evidence` finds in it, in their order. A claim that shares no
-    word with its window gets no further one, nor does one of several windows: sentences that are
-    chosen from all of them change with each text beside the right one.
+    These are the sentences that `find_evidence` finds in the windows, in their order. A claim that
+    shares no word with its windows gets no further one.
+
+    Args:
+        claims: The claims, as texts that can be understood alone.
+        windows: The windows of each claim.
+        of_several: Whether a claim with several windows gets one too.
     """
-    # Claims about short references have the same window.
+    # Claims about short references have the same windows.
     indexed = {
-        of_claim: index(of_claim[0]) for of_claim in dict.fromkeys(windows) if len(of_claim) == 1
+        of_claim: index(dict.fromkeys(passage for window in of_claim for passage in window))
+        for of_claim in dict.fromkeys(windows)
+        if of_several or len(of_claim) == 1
     }
     found = []
     for claim, of_claim in zip(claims, windows, strict=True):
