@@ -31,7 +31,7 @@ from demur.views.report import write_report
 
 QUESTIONS = (
     "Does random.randint include the upper end?",
-    "Does json.dumps sort the keys by default?",
+    "Is the result of os.listdir sorted?",
 )
 """The questions, as a programmer would ask them. A small model says yes to both, and is wrong the
 second time."""
