@@ -146,6 +146,16 @@ def test_a_text_that_is_nearly_as_near_as_another_is_not_read(asked: list[str]) 
     assert not {nearly} & {*asked}
 
 
+def test_a_text_in_other_letters_is_not_the_nearest_though_it_has_the_numbers(
+    asked: list[str],
+) -> None:
+    latin = "On 10 August 1793 at 9, the Louvre opened its doors."
+    cyrillic = "Лувр впервые принял посетителей летом."
+    check("Лувр открылся 10 августа 1793 года в 9 часов.", latin, cyrillic)
+    assert cyrillic in asked
+    assert latin not in asked
+
+
 def test_a_claim_that_no_text_is_near_to_is_held_against_all(asked: list[str]) -> None:
     check("Zzyzx quuxed the frobnicator.", MOORING, POOL)
     assert {MOORING, POOL} <= {*asked}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from demur._text import measured_windows
 from demur.evaluators.refchecker.content_words import beginnings
+from demur.evaluators.refchecker.letters import other_letters
 from demur.evaluators.refchecker.references import Passage, Window, pack, passages, window_text
 from demur.schema import Sample
 
@@ -150,11 +151,13 @@ def nearest_alone(
     The small judge supports three in ten claims by a text about something else, so each further
     window lets more of the wrong ones pass. A window's nearness is the sum over the claim's words
     in it, of which rare ones count more. If no window has a word of the claim, all are returned.
+    Windows in other letters than the claim, which are not read, count only where all are in such.
     """
     return [_near(claim, of_claim) for claim, of_claim in zip(claims, windows, strict=True)]
 
 
-def _near(claim: str, windows: tuple[Window, ...]) -> tuple[Window, ...]:
+def _near(claim: str, every: tuple[Window, ...]) -> tuple[Window, ...]:
+    windows = [one for one in every if not other_letters(claim, window_text(one))] or every
     wanted = beginnings(claim)
     held = [wanted & _words_of(window) for window in windows]
     holding = Counter(word for words in held for word in words)
