@@ -112,7 +112,8 @@ def test_no_choice_is_made_up(reply: str) -> None:
     assert parse_choice(reply) is None
 
 
+@pytest.mark.timeout(60)
 def test_no_expression_goes_back_and_forth_over_a_long_reply() -> None:
-    # One that did would take longer than any test may.
+    # One that did would take longer than this test may.
     for piece in ("A ", "**", "is ", "not ", "A. ", "answer: ", "a "):
         parse_choice(piece * (30_000 // len(piece)) + "?")

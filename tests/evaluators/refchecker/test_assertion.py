@@ -152,6 +152,7 @@ def test_what_says_enough_alone(text: str) -> None:
     assert not too_short(text)
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
     ["i do not know ", "the passages ", "sorry, ", "わかりません", "文中没有", "؟ لا اعرف ", "?"],

@@ -182,6 +182,7 @@ def test_a_file_is_complete(language: Language) -> None:
     assert len(language.pattern(*room.NOTHING).pattern) <= 100_000
 
 
+@pytest.mark.timeout(60)
 def test_no_sentence_takes_long(language: Language) -> None:
     pieces = re.split(r"\W+", " ".join(PHRASES[language.code]))
     for times in (1, 40):

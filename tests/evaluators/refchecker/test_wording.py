@@ -140,10 +140,10 @@ def test_texts_that_are_far_from_a_claim_are_not_read(asked: list[str]) -> None:
 
 
 def test_a_text_that_is_nearly_as_near_as_another_is_not_read(asked: list[str]) -> None:
-    nearly = "At the baths, children under six swim for free with a grandparent."
-    check(NEAR, nearly, POOL)
-    assert POOL in asked
-    assert not {nearly} & {*asked}
+    shared = "On Sunday mornings children under six swim for free in the heated outdoor pool"
+    nearly, nearest = f"{shared} with a grandparent.", f"{shared} with an adult."
+    check(nearest, nearly, nearest)
+    assert {*asked} == {nearest}
 
 
 def test_a_text_in_other_letters_is_not_the_nearest_though_it_has_the_numbers(
