@@ -1,22 +1,36 @@
-"""Measure the judges of demur's own: "small", and the adapter of "local" beside the model itself.
+"""Measure the judges of demur's own: "small", and that of "local" beside llama.cpp.
 
-    make bench        or: python -m bench.judges [--rounds 5] [--local]
+    make bench        or: python -m bench.judges [--rounds 5] [--local [--workers 4]]
 
 Each check is of three sentences over three passages of 75 words, two of them supported. "small" is
-measured in a fresh interpreter, from the import on. With `--local`, the adapter and the model's own
-log-probabilities take turns, each with passages that it has not read yet, so that nothing is in the
-server's cache. Then each is asked about one more sentence over the same passages.
+measured in a fresh interpreter, from the import on. With `--local`, demur's judge and llama.cpp with
+the same adapter, as xllamacpp's wheel has it, take turns, each with passages that it has not read
+yet. Then each is asked about more sentences over the same passages, and several processes judge at
+the same time, each with a judge of its own.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import statistics
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
+from typing import Any
 
 from bench.measuring import Clock, arguments
+from langchain_core.language_models import BaseChatModel
+from langchain_openai import ChatOpenAI
+
+from demur import RefChecker, resolve_model
+from demur.local import QWEN, find_judge
+from demur.local.cores import usable_cores
+from demur.local.judge_files import kernels
+from demur.local.judges import ADAPTER
+from demur.local.server import load_runtime
+from demur.local.weights import find_fetched
 
 PASSAGES = (
     "The town library of Brunnau opened in 1911 in a former corn store beside the river. It has "
@@ -40,6 +54,15 @@ ANSWER = (
     "zoo. The bread is baked for ninety minutes."
 )
 FURTHER = "Films are lent for one week."
+ANSWERS = {
+    "3 sentences over 3 passages": ANSWER,
+    "3 others over the same": "Books are lent for four weeks. Bicycles may be taken along after "
+    "nine in the morning. The dough rests for two hours.",
+    "1 more": FURTHER,
+    "20 more": " ".join(f"The loaf must cool for {hours} hours." for hours in range(3, 23)),
+}
+LONG = " ".join(PASSAGES)
+ENGINES = ("demur", "wheel")
 _SMALL = """
 import json, resource, sys, time
 before = time.perf_counter()
@@ -73,27 +96,103 @@ def _small(rounds: int) -> None:
     print(f"small: memory of the process, at most  {peak:.0f} MB")
 
 
-def _local(rounds: int) -> None:
-    from demur import RefChecker, resolve_model
+class Wheel(ChatOpenAI):
+    """Judge by llama.cpp as xllamacpp's wheel has it, with the adapter always on."""
 
-    model = resolve_model("local")
-    model.invoke("Say hello.", max_tokens=1)
-    checkers = {name: RefChecker(model, checker=name) for name in ("adapter", "logprobs")}
-    answers = {"3 sentences": ANSWER, "1 more": FURTHER}
+    @property
+    def judging(self) -> dict[str, Any]:
+        """Return no call options, since the adapter needs none."""
+        return {}
+
+
+def _wheel() -> BaseChatModel:
+    """Start llama.cpp's server in this process, and return a model that asks it."""
+    runtime = load_runtime()
+    params, adapter = runtime.CommonParams(), runtime.CommonAdapterLoraInfo()
+    params.model.path = str(find_fetched(QWEN))
+    adapter.path, adapter.scale = str(find_judge(ADAPTER).path), 1.0
+    params.lora_adapters = [adapter]
+    params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 8192, 1, False, -1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = usable_cores()
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    server = runtime.Server(params)
+    _servers.append(server)
+    return Wheel(
+        model="wheel", base_url=f"{server.listening_address}/v1", api_key="none", temperature=0
+    )
+
+
+_servers: list[Any] = []
+
+
+def _checker(engine: str) -> RefChecker:
+    """Return a checker by demur's judge or by llama.cpp's wheel, whose model is loaded."""
+    model = resolve_model("local") if engine == "demur" else _wheel()
+    checker = RefChecker(model, checker="adapter", claims="sentences")
+    checker.invoke({"answer": "The shop is shut.", "contexts": ["The shop is shut."]})
+    return checker
+
+
+def _local(rounds: int, workers: int) -> None:
+    print(f"the processor has {kernels()}")
+    checkers = {engine: _checker(engine) for engine in ENGINES}
     taken: dict[tuple[str, str], Clock] = defaultdict(Clock)
+    tokens: dict[str, list[float]] = defaultdict(list)
     for number in range(rounds):
-        for name, checker in checkers.items():
-            contexts = [f"Page {number} for {name}. {text}" for text in PASSAGES]
-            for what, answer in answers.items():
-                with taken[what, name]:
-                    checker.invoke({"answer": answer, "contexts": contexts})
-    for what in answers:
-        medians = {name: taken[what, name].median.wall for name in checkers}
-        for name, median in medians.items():
-            walls = taken[what, name].walls
-            low, high = min(walls), max(walls)
-            print(f"local, {what}, {name:<9} median {median:.1f} s (from {low:.1f} to {high:.1f})")
-        print(f"adapter / logprobs, {what}: {medians['adapter'] / medians['logprobs']:.2f}")
+        for engine, checker in checkers.items():
+            contexts = [f"Page {number} of {engine}. {text}" for text in PASSAGES]
+            for what, answer in ANSWERS.items():
+                with taken[what, engine]:
+                    found = checker.invoke({"answer": answer, "contexts": contexts})
+                assert found.error is None, found.error
+            with taken["a text alone", engine]:
+                alone = checker.invoke({"answer": FURTHER, "contexts": [f"{number} {LONG}"]})
+            tokens[engine].append(
+                alone.usage.input_tokens / taken["a text alone", engine].walls[-1]
+            )
+    for what in ANSWERS:
+        medians = {engine: taken[what, engine].median.wall for engine in checkers}
+        print(
+            f"{what}: "
+            + ", ".join(f"{engine} {median:.2f} s" for engine, median in medians.items())
+            + f", ratio {medians['demur'] / medians['wheel']:.2f}"
+        )
+    rates = {engine: statistics.median(rate) for engine, rate in tokens.items()}
+    print("tokens a second: " + ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
+    for engine in ENGINES:
+        _several(engine, workers)
+
+
+def _several(engine: str, workers: int) -> None:
+    """Print the time and memory of several processes that judge at the same time."""
+    spawn = multiprocessing.get_context("spawn")
+    barrier, told = spawn.Barrier(workers), spawn.Queue()
+    running = [spawn.Process(target=_worker, args=(engine, barrier, told)) for _ in range(workers)]
+    for process in running:
+        process.start()
+    found = [told.get() for _ in running]
+    for process in running:
+        process.join()
+    taken, shares, own = zip(*found, strict=True)
+    print(
+        f"{workers} processes, {engine}: 3 sentences in each {max(taken):.1f} s, memory together "
+        f"{sum(shares):,.0f} MB, of which not shared {sum(own):,.0f} MB"
+    )
+
+
+def _worker(engine: str, barrier: Any, told: Any) -> None:
+    checker = _checker(engine)
+    barrier.wait()
+    with (clock := Clock()):
+        checker.invoke({"answer": ANSWER, "contexts": PASSAGES})
+    barrier.wait()
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    memory = {
+        name: int(size.split()[0]) / 1024
+        for name, _, size in (one.partition(":") for one in lines[1:])
+    }
+    told.put((clock.total.wall, memory["Pss"], memory["Anonymous"]))
+    barrier.wait()  # as long as all are counted
 
 
 def main() -> None:
@@ -101,10 +200,11 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--local", action="store_true", help="measure the local model too")
+    parser.add_argument("--workers", type=int, default=4)
     options = parser.parse_args()
     _small(options.rounds)
     if options.local:
-        _local(options.rounds)
+        _local(options.rounds, options.workers)
 
 
 if __name__ == "__main__":

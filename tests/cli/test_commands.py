@@ -29,6 +29,7 @@ from demur import (
     cli,
 )
 from demur.__main__ import main
+from demur.errors import MissingExtraError
 from demur.local import EVERY, JUDGE_FILES, Manifest, find_judge
 from support.commands import flat
 from support.fakes import scripted
@@ -334,12 +335,28 @@ def test_pull_prints_the_paths_and_reports_on_stderr(
         return Path("models") / manifest.file
 
     monkeypatch.setattr("demur.local.pull", pull)
+    monkeypatch.setattr("demur.local.prepare", lambda progress: Path("models") / "judge")
     assert cli.run(["models", "pull"]) == 0
     out, err = capsys.readouterr()
-    assert out.splitlines() == [str(Path("models") / manifest.file) for manifest in EVERY]
+    files = [*(manifest.file for manifest in EVERY), "judge"]
+    assert out.splitlines() == [str(Path("models") / file) for file in files]
     lines = err.splitlines()
     assert len(lines) == 11 * len(EVERY)
     assert f"{EVERY[0].file}, registry: 50 % of 100,000 bytes" in lines
+
+
+def test_files_are_pulled_also_where_the_judge_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def prepare(progress: object) -> Path:
+        raise MissingExtraError("gguf", "local", "the judge of the local model")
+
+    monkeypatch.setattr("demur.local.pull", lambda progress, *, manifest: Path(manifest.file))
+    monkeypatch.setattr("demur.local.prepare", prepare)
+    assert cli.run(["models", "pull"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [manifest.file for manifest in EVERY]
+    assert "was not made: the judge of the local model needs gguf" in " ".join(err.split())
 
 
 # -- as a process ----------------------------------------------------------------------------------

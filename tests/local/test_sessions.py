@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from demur.errors import LocalModelError
-from demur.local import sessions
 from demur.local.sessions import loaded
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -36,7 +35,7 @@ def test_a_tokenizer_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         loaded(tmp_path / "tokenizer.json", tmp_path / "model.onnx")
 
 
-def test_runs_of_one_core_wait_while_there_are_as_many_as_cores(
+def test_further_runs_wait_while_there_are_as_many_as_may_be(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cores = 3
@@ -56,9 +55,8 @@ def test_runs_of_one_core_wait_while_there_are_as_many_as_cores(
                 free.wait()
             return inputs
 
-    monkeypatch.setattr(sessions, "usable_cores", lambda: cores)
     monkeypatch.setattr("onnxruntime.InferenceSession", Session)
-    _, session = loaded(tokenizer, tmp_path / "model.onnx", one_core=True)
+    _, session = loaded(tokenizer, tmp_path / "model.onnx", at_once=cores)
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda one: session.run(None, one), range(8))
         together.wait()

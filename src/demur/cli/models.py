@@ -7,8 +7,8 @@ from functools import partial
 import typer
 
 from demur.cli import progress
-from demur.cli.console import need_subcommand
-from demur.errors import DemurError
+from demur.cli.console import complain, need_subcommand
+from demur.errors import DemurError, MissingExtraError
 
 models = typer.Typer(help="Fetch and list the files of the local models.", rich_markup_mode=None)
 
@@ -20,12 +20,20 @@ def _group(context: typer.Context) -> None:
 
 @models.command()
 def pull() -> None:
-    """Fetch the files of the local models, 1.1 GB, unless they are here, and print their paths."""
-    from demur.local import EVERY
+    """Fetch the files of the local models, 1.1 GB, unless they are here, and print their paths.
+
+    The judge of the model "local" is made from them, too, which takes about a minute and 2.8 GB.
+    """
+    from demur.local import EVERY, prepare
     from demur.local import pull as pull_file
 
     with progress.downloads() as report:
         paths = [pull_file(partial(report, manifest.file), manifest=manifest) for manifest in EVERY]
+    try:
+        with progress.counts() as report:
+            paths.append(prepare(partial(report, "the judge of the local model")))
+    except MissingExtraError as error:  # whoever wants embeddings alone needs no judge
+        complain(f"the judge of the local model was not made: {error}")
     for path in paths:
         typer.echo(path)
 

@@ -1,4 +1,4 @@
-"""Run the embedded models: a chat model on llama.cpp, a judge and embeddings on ONNX Runtime.
+"""Run the embedded models: a chat model on llama.cpp, judges and embeddings on ONNX Runtime.
 
 `resolve_model` and `resolve_judge` make a model from its short name, embedded or elsewhere.
 
@@ -12,8 +12,14 @@ This room promises to the others:
 
 from typing import TYPE_CHECKING, Any
 
+from demur.local.decoder import Decoder as Decoder
+from demur.local.eight_bits import QWEN_SHAPE as QWEN_SHAPE
+from demur.local.eight_bits import Shape as Shape
 from demur.local.embeddings import MiniLM
 from demur.local.fetching import pull
+from demur.local.judge_files import prepare as prepare
+from demur.local.judge_files import write_files as write_files
+from demur.local.judges import GRAPH as GRAPH
 from demur.local.judges import JUDGE_FILES as JUDGE_FILES
 from demur.local.judges import WordFit as WordFit
 from demur.local.judges import find_judge as find_judge

@@ -1,10 +1,12 @@
 """Run a chat model in this process: llama.cpp behind its own OpenAI-compatible server.
 
-`ChatLocal` is langchain-openai's client, pointed at that server (`server.py`).
+`ChatLocal` is langchain-openai's client, pointed at that server (`server.py`). Only what asks for
+demur's adapter goes to a judge of its own (`decoder.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -13,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import openai
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
@@ -23,19 +26,15 @@ from typing_extensions import Self
 
 from demur._system import is_ending
 from demur.errors import MissingExtraError
+from demur.local.judge_files import adapted_judge
 from demur.local.judges import ADAPTER, find_judge
-from demur.local.server import (
-    GENERATION,
-    JUDGEMENT,
-    Endpoint,
-    endpoint_of,
-    load_runtime,
-    name_of,
-)
+from demur.local.server import Endpoint, endpoint_of, load_runtime, name_of
 from demur.local.weights import QWEN, Weights, verified_weights
 from demur.runtime import CallPolicy
 
 _CLIENTS = {"client", "async_client", "root_client", "root_async_client"}
+_ADAPTED = "adapted"
+"""The call option that asks for the adapter."""
 
 
 def _adapter_of(weights: Weights) -> Weights | None:
@@ -120,7 +119,7 @@ class ChatLocal(ChatOpenAI):
     @contextmanager
     def _session(self) -> Iterator[None]:
         """Point the clients at this process's server for the length of a call."""
-        endpoint = endpoint_of(self._weights, self.n_ctx, self._adapter)
+        endpoint = endpoint_of(self._weights, self.n_ctx)
         if endpoint != self._connected:
             options: dict[str, Any] = {
                 "base_url": f"{endpoint.url}/v1",
@@ -155,22 +154,47 @@ class ChatLocal(ChatOpenAI):
         """
         if self._adapter is None:
             return None
-        return {"extra_body": {"id_slot": JUDGEMENT, "lora": [{"id": 0, "scale": 1.0}]}}
+        return {_ADAPTED: True}
 
-    def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        payload = super()._get_request_payload(*args, **kwargs)
-        if self._adapter is not None:
-            body = payload.get("extra_body") or {}
-            payload["extra_body"] = {"id_slot": GENERATION, **body}
-        return payload
+    def _judged(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the first token of the adapter's reply, as an endpoint returns it."""
+        assert self._adapter is not None
+        asked = [(one["role"], one["content"]) for one in convert_to_openai_messages(messages)]
+        judged = adapted_judge(self._weights, self._adapter).judge(asked)
+        likely = [{"token": token, "logprob": value} for token, value in judged.logprobs.items()]
+        token = max(judged.logprobs, key=judged.logprobs.__getitem__)
+        first = {"token": token, "logprob": judged.logprobs[token], "top_logprobs": likely}
+        return AIMessage(
+            token,
+            response_metadata={
+                "model_name": self.model_name,
+                "finish_reason": "length",
+                "logprobs": {"content": [first]},
+            },
+            usage_metadata=UsageMetadata(
+                input_tokens=judged.tokens,
+                output_tokens=1,
+                total_tokens=judged.tokens + 1,
+                input_token_details=InputTokenDetails(cache_read=judged.cached),
+            ),
+        )
 
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        if kwargs.pop(_ADAPTED, False):
+            return ChatResult(generations=[ChatGeneration(message=self._judged(messages))])
         with self._session():
-            return super()._generate(*args, **kwargs)
+            return super()._generate(messages, *args, **kwargs)
 
-    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
+        if kwargs.get(_ADAPTED):
+            return await asyncio.to_thread(self._generate, messages, **kwargs)
         with self._session():
-            return await super()._agenerate(*args, **kwargs)
+            return await super()._agenerate(messages, *args, **kwargs)
+
+    def _should_stream(self, **kwargs: Any) -> bool:
+        return not kwargs.get(_ADAPTED) and super()._should_stream(**kwargs)
 
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         with self._session():
@@ -251,7 +275,7 @@ class ChatLocal(ChatOpenAI):
     ) -> dict[str, Any]:
         params = super()._get_invocation_params(stop=stop, **kwargs)
         identity = {"weights": self._weights.sha256, "n_ctx": self.n_ctx}
-        if "extra_body" in kwargs:  # it may ask for the adapter
+        if _ADAPTED in kwargs:
             identity["adapter"] = self.adapter_fingerprint
         return {**params, **identity}
 

@@ -16,10 +16,12 @@ from demur.local.weights import Weights, hashed
 ENCODER = "judge-small-int8.onnx"
 ENCODER_TOKENIZER = "judge-small-tokenizer.json"
 ADAPTER = "judge-1.5b-lora-r16-f16.gguf"
+GRAPH = "judge-1.5b-8bit.onnx"
 JUDGE_FILES = {
     ENCODER: "demur's small judge, a cross-encoder on ONNX, 8 bits",
     ENCODER_TOKENIZER: "the tokenizer of the small judge",
     ADAPTER: "demur's adapter for the chat model, with which it judges claims",
+    GRAPH: "how the chat model with the adapter is computed, without weights",
 }
 """The files of `demur-judge`, each with what it is."""
 _AGAIN = "Install demur-judge again: pip install --force-reinstall demur-judge"

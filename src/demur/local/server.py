@@ -1,7 +1,7 @@
 """Run llama.cpp's server in this process: xllamacpp runs it on a thread.
 
-There is one server for each file of weights, context length and adapter. It starts at the first
-call, and ends with the process.
+There is one server for each file of weights and context length. It starts at the first call, and
+ends with the process.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from demur.errors import LocalModelError, MissingExtraError
 from demur.local.cores import usable_cores
 from demur.local.weights import QWEN, Weights
 
-GENERATION, JUDGEMENT = 0, 1
-"""The slots of a server with an adapter: each has a prefix cache of its own."""
-
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -34,8 +31,8 @@ class Endpoint:
 
 
 _lock = lock()
-_running: dict[tuple[Weights, int, Weights | None], tuple[Endpoint, Any]] = {}
-"""The running servers, by weights, context length and adapter.
+_running: dict[tuple[Weights, int], tuple[Endpoint, Any]] = {}
+"""The running servers, by weights and context length.
 
 Only this dict holds the server objects: see `_stop_all`.
 """
@@ -43,9 +40,9 @@ _forked = False
 """Whether this process was forked from one in which a server ran."""
 
 
-def endpoint_of(weights: Weights, n_ctx: int, adapter: Weights | None) -> Endpoint:
+def endpoint_of(weights: Weights, n_ctx: int) -> Endpoint:
     """Return this process's server for these weights, started first if there is none."""
-    wanted = weights, n_ctx, adapter
+    wanted = weights, n_ctx
     while is_ending():  # a server that starts now would not be stopped
         time.sleep(0.05)
     with _lock:
@@ -54,7 +51,7 @@ def endpoint_of(weights: Weights, n_ctx: int, adapter: Weights | None) -> Endpoi
         return _running[wanted][0]
 
 
-def _start(weights: Weights, n_ctx: int, adapter: Weights | None) -> tuple[Endpoint, Any]:
+def _start(weights: Weights, n_ctx: int) -> tuple[Endpoint, Any]:
     runtime = load_runtime()
     params = runtime.CommonParams()
     params.model.path = str(weights.path)
@@ -62,18 +59,8 @@ def _start(weights: Weights, n_ctx: int, adapter: Weights | None) -> tuple[Endpo
     params.n_ctx = n_ctx
     # One slot keeps one prefix cache warm; more add no throughput on a few cores.
     params.n_parallel = 1
-    if adapter is not None:
-        loaded = runtime.CommonAdapterLoraInfo()
-        loaded.path, loaded.scale = str(adapter.path), 0.0  # a judgement asks for it
-        params.lora_adapters = [loaded]
-        # llama.cpp would reuse what it cached of a judgement for another request that begins alike.
-        # So judgements have a slot of their own, of the same length. `kv_unified` would have the
-        # slots share memory, which changes results in the last digits.
-        params.n_parallel, params.n_ctx, params.kv_unified = 2, 2 * n_ctx, False
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = usable_cores()
-    # States of earlier prompts kept in memory, in MiB: the default is 8 GiB. They are not used for
-    # a slot that a request names.
-    params.cache_ram_mib = 512 if adapter is None else 0
+    params.cache_ram_mib = 512  # for states of earlier prompts: the default is 8 GiB
     params.warmup = False
     params.offline = True
     params.verbosity = -1

@@ -44,7 +44,7 @@ def loaded(
     longest: int | None = None,
     *,
     verify: Callable[[], object] | None = None,
-    one_core: bool = False,
+    at_once: int | None = None,
 ) -> tuple[Any, Any]:
     """Return the tokenizer and the session of these files, loaded at the first call.
 
@@ -57,9 +57,10 @@ def loaded(
         longest: The most tokens of a text that the tokenizer returns. None: any number.
         verify: A function that raises an error if the files must not be loaded. None: they were
             verified.
-        one_core: Whether a run of the session uses one core, for many small runs side by side. A
-            run on several cores takes up to a third more time of them altogether. Further runs wait
-            while there are as many as cores: each needs memory of its own.
+        at_once: The most runs of the session at a time, which share the cores; further ones wait,
+            since each needs memory of its own. As many as there are cores are best for many small
+            runs: a run on several cores takes up to a third more time of them altogether. None: any
+            number, each on all cores.
 
     Raises:
         LocalModelError: A file cannot be read.
@@ -68,19 +69,21 @@ def loaded(
         if (tokenizer, weights) not in _sessions:
             if verify is not None:
                 verify()
-            made, session = delaying_exit(_load, tokenizer, weights, 1 if one_core else 0)
+            threads = usable_cores() // at_once if at_once else 0
+            made, session = delaying_exit(_load, tokenizer, weights, threads)
             if longest is not None:
                 made.enable_truncation(longest)
-            _sessions[tokenizer, weights] = made, _InTurns(session) if one_core else session
+            turns = _InTurns(session, at_once) if at_once else session
+            _sessions[tokenizer, weights] = made, turns
         return _sessions[tokenizer, weights]
 
 
 class _InTurns:
-    """Run a session in at most as many threads at a time as there are cores."""
+    """Run a session in at most so many threads at a time."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, at_once: int) -> None:
         self._session = session
-        self._turns = threading.Semaphore(usable_cores())
+        self._turns = threading.Semaphore(at_once)
 
     def run(self, outputs: Any, inputs: Any) -> Any:
         """Run the session as `InferenceSession.run` does."""

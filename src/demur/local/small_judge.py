@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from demur._text import replace_surrogates, script_of
+from demur.local.cores import usable_cores
 from demur.local.judges import ENCODER, ENCODER_TOKENIZER, find_judge, fit, judge_folder
 from demur.local.sessions import delaying_exit, loaded, need_packages
 from demur.runtime.prompting import as_shown
@@ -92,7 +93,7 @@ class SmallJudge:
         Raises:
             LocalModelError: The files are missing, damaged, or cannot be loaded.
         """
-        tokenizer, session = loaded(*_files(), verify=_verify, one_core=True)
+        tokenizer, session = loaded(*_files(), verify=_verify, at_once=usable_cores())
         # Without white space around them, which would be a token that changes the probabilities.
         texts = {
             text: as_shown(replace_surrogates(text)).strip() for text in chain.from_iterable(pairs)
