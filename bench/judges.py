@@ -3,10 +3,10 @@
     make bench        or: python -m bench.judges [--rounds 5] [--local [--workers 4]]
 
 Each check is of three sentences over three passages of 75 words, two of them supported. "small" is
-measured in a fresh interpreter, from the import on. With `--local`, demur's judge and llama.cpp with
-the same adapter, as xllamacpp's wheel has it, take turns, each with passages that it has not read
-yet. Then each is asked about more sentences over the same passages, and several processes judge at
-the same time, each with a judge of its own.
+measured in a fresh interpreter, from the import on. With `--local`, demur's judge and llama.cpp
+with the same adapter, as xllamacpp's wheel has it, take turns, each with passages that it has not
+read yet. Then each is asked about more sentences over the same passages, and several processes
+judge at the same time, each with a judge of its own.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_sync_async_and_streams_give_one_judgement(model: ChatLocal) -> None:
     one = model.invoke(messages, **judging)
     other, chunks = asyncio.run(gather())
     for message in (other, *chunks, *model.stream(messages, **judging)):
-        assert told(message) == pytest.approx(told(one), abs=1e-4)
+        assert told(message) == told(one)
         assert message.text == one.text
         assert message.usage_metadata is not None
         assert one.usage_metadata is not None
@@ -115,7 +115,7 @@ def test_it_says_what_llama_cpp_says_with_the_same_adapter(model: ChatLocal) -> 
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = runtime.Server(params)
     with gzip.open(judge_folder() / "everyday.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file][::100]
+        rows = [json.loads(line) for line in file][::200]
     apart = []
     for row in rows:
         messages = ADAPTED.messages(reference=row["passages"], claim=row["claim"])
@@ -126,7 +126,7 @@ def test_it_says_what_llama_cpp_says_with_the_same_adapter(model: ChatLocal) -> 
         assert model.judging is not None
         ours = label_shares(told(model.invoke(messages, **model.judging)))
         apart += [abs(ours[label] - theirs[label]) for label in ClaimLabel]
-    assert len(apart) == 3 * 8
+    assert len(apart) == 3 * 4
     assert fmean(apart) < 0.05
 
 
@@ -191,7 +191,7 @@ def test_what_the_model_writes_is_the_same_as_without_it(model: ChatLocal) -> No
         judging = [pool.submit(model.invoke, judged, **model.judging) for _ in range(2)]
         assert [generated(model, messages) for messages in (other, judged)] == expected
         one, again = (told(future.result()) for future in judging)
-    assert one == pytest.approx(again, abs=1e-4)
+    assert one == again
     assert max(one, key=one.__getitem__) == "Contr"
 
 

@@ -86,9 +86,8 @@ def test_a_reply_does_not_depend_on_what_was_read_before_or_is_asked_at_the_same
     decoder = Decoder(folder, shape)
     with ThreadPoolExecutor(4) as pool:
         together = [*pool.map(decoder.judge, prompts * 3)]
-    for one, other in zip(together, fresh * 3, strict=True):
-        assert [*one.logprobs.values()] == pytest.approx([*other.logprobs.values()], abs=1e-4)
-    assert all(one.cached > 0 for one in together[1:])
+    assert [one.logprobs for one in together] == [one.logprobs for one in fresh * 3]
+    assert any(one.cached > 0 for one in together)
 
 
 def test_the_same_passages_are_read_once_for_all_claims(
@@ -101,9 +100,8 @@ def test_the_same_passages_are_read_once_for_all_claims(
     further = decoder.judge([system, (role, f"{head}Claim:\nIt sells quinces.")])
     assert first.cached == 0
     assert further.cached > 0.5 * further.tokens
-    other = decoder.judge([system, (role, "Something else.")])
-    assert 0 < other.cached < 0.5 * further.tokens
-    assert decoder.judge([system, (role, text)]).cached > 0.5 * first.tokens
+    assert decoder.judge([system, (role, f"Other {text}")]).cached == 0
+    assert decoder.judge([system, (role, text)]).logprobs == first.logprobs
 
 
 def test_a_prompt_that_is_too_long_is_refused(folder: Path, shape: Shape) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from demur._system import lock
+from demur._system import Recent, lock
 from demur.local.eight_bits import Array, Shape, unpacked
 from demur.local.sessions import delaying_exit, loaded
 
@@ -28,7 +28,7 @@ MADE = "made.json"
 _AT_ONCE = 512
 """The most tokens of a run. More would need more memory, and save no time."""
 _KEPT = 4096
-"""The most tokens of which keys and values are kept, for prompts that begin alike: 0.23 GB."""
+"""The most tokens of which keys and values are kept: 0.23 GB."""
 _BEGIN, _END = "<|im_start|>", "<|im_end|>"
 
 
@@ -47,15 +47,16 @@ class Judged:
 class Decoder:
     """Judge by a model that reads a prompt, and replies with one of a few tokens.
 
-    You can use it from several threads, which take turns: each prompt uses all cores. A reply does
-    not depend on what was read before.
+    You can use it from several threads, which take turns: each prompt uses all cores. What the last
+    prompts had before their last paragraph, such as references, is not read again. It is always
+    read by itself, so that a reply depends on nothing but its prompt, to the last digit.
     """
 
     def __init__(self, folder: Path, shape: Shape) -> None:
         self._folder, self._shape = folder, shape
         self._turn = lock()
-        self._read: list[tuple[list[int], list[Array]]] = []
-        """The prompts that were read, the last one first: their tokens, keys and values."""
+        self._heads: Recent[list[Array]] = Recent(_KEPT)
+        """Keys and values of beginnings of prompts."""
 
     def judge(self, messages: Sequence[tuple[str, str]]) -> Judged:
         """Return the reply to messages, each a role and a text.
@@ -65,39 +66,39 @@ class Decoder:
             LocalModelError: The files cannot be loaded.
         """
         encoder, session = loaded(self._folder / TOKENIZER, self._folder / MODEL, at_once=1)
-        ids = _prompt(encoder, messages)
-        if len(ids) > self._shape.positions:
+        head, rest = _prompt(encoder, messages)
+        tokens = len(head) + len(rest)
+        if tokens > self._shape.positions:
             raise ValueError(
-                f"the prompt has {len(ids)} tokens, and the judge reads at most "
+                f"the prompt has {tokens} tokens, and the judge reads at most "
                 f"{self._shape.positions}: split the texts, or choose smaller windows"
             )
+        key = repr(head)
         with self._turn:
-            past, cached = self._begun(ids)
-            for start in range(cached, len(ids), _AT_ONCE):
-                logits, past = self._run(session, ids[start : start + _AT_ONCE], past)
-            self._keep(ids, past)
+            known = self._heads.get([key]).get(key)
+            past = known or self._read(session, head, self._nothing)[1]
+            self._heads.put(key, past, len(head))
+            logits, _ = self._read(session, rest, past)
         shifted = logits[0].astype(float) - logits[0].max()
         logprobs = shifted - math.log(np.exp(shifted).sum())
-        tokens = map(encoder.id_to_token, self._shape.labels)
-        return Judged(dict(zip(tokens, logprobs.tolist(), strict=True)), len(ids), cached)
+        labels = map(encoder.id_to_token, self._shape.labels)
+        cached = len(head) if known else 0
+        return Judged(dict(zip(labels, logprobs.tolist(), strict=True)), tokens, cached)
 
-    def _begun(self, ids: Sequence[int]) -> tuple[list[Array], int]:
-        """Return keys and values of the beginning that was read before, and its length."""
-        shape = self._shape
-        nothing = np.zeros((1, shape.key_heads, 0, shape.head_width), np.float32)
-        shared, past = max(
-            ((_shared(ids, read), past) for read, past in self._read),
-            key=lambda one: one[0],
-            default=(0, [nothing] * len(shape.cached())),
-        )
-        return [np.ascontiguousarray(one[:, :, :shared]) for one in past], shared
+    @property
+    def _nothing(self) -> list[Array]:
+        """Return keys and values of no token."""
+        shape = 1, self._shape.key_heads, 0, self._shape.head_width
+        return [np.zeros(shape, np.float32)] * len(self._shape.cached())
 
-    def _keep(self, ids: list[int], past: list[Array]) -> None:
-        """Keep what was read, in place of prompts that are mostly its beginning."""
-        others = [one for one in self._read if 2 * _shared(ids, one[0]) <= len(one[0])]
-        self._read = [(ids, past), *others]
-        while len(self._read) > 1 and sum(len(read) for read, _ in self._read) > _KEPT:
-            self._read.pop()
+    def _read(
+        self, session: Any, ids: Sequence[int], past: list[Array]
+    ) -> tuple[Array, list[Array]]:
+        """Return the logits of the last token, and keys and values of all tokens until then."""
+        logits = np.empty((0, 0), np.float32)
+        for start in range(0, len(ids), _AT_ONCE):
+            logits, past = self._run(session, ids[start : start + _AT_ONCE], past)
+        return logits, past
 
     def _run(
         self, session: Any, ids: Sequence[int], past: Sequence[Array]
@@ -130,26 +131,22 @@ class Decoder:
         return np.load(self._folder / EMBEDDINGS, mmap_mode="r"), kind
 
 
-def _shared(ids: Sequence[int], read: Sequence[int]) -> int:
-    """Return how many tokens two prompts share at their beginning, without the last of `ids`."""
-    length = 0
-    for one, other in zip(ids[:-1], read, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
-
-
-def _prompt(encoder: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
+def _prompt(encoder: Any, messages: Sequence[tuple[str, str]]) -> tuple[list[int], list[int]]:
     """Return the tokens of messages in Qwen's chat template, up to where the reply begins.
 
     A text that spells a token of the template stays text: the tokenizer does not know it as one.
+
+    Returns:
+        The tokens before the last paragraph, and the others.
     """
     begin, end = encoder.token_to_id(_BEGIN), encoder.token_to_id(_END)
     texts = [f"{role}\n{text}" for role, text in messages]
-    encoded = delaying_exit(encoder.encode_batch, [*texts, "assistant\n", "\n"])
-    *told, reply, line = [one.ids for one in encoded]
-    found: list[int] = []
-    for ids in told:
-        found += [begin, *ids, end, *line]
-    return [*found, begin, *reply]
+    *told, reply, line = delaying_exit(encoder.encode_batch, [*texts, "assistant\n", "\n"])
+    ids: list[int] = []
+    before = 0
+    for text, encoding in zip(texts, told, strict=True):
+        paragraph = text.rfind("\n\n") + 2
+        before = len(ids) + 1 + sum(start < paragraph for start, _ in encoding.offsets)
+        ids += [begin, *encoding.ids, end, *line.ids]
+    ids += [begin, *reply.ids]
+    return ids[:before], ids[before:]

@@ -118,7 +118,7 @@ class RefChecker(ClaimEvaluator):
             "small": demur's own judge of 53 MB, a cross-encoder that runs in this process without
             any language model. It is for what the references do not speak of and for many answers
             at once, not for details in other words: of 100 wrong everyday claims it lets 65 pass,
-            and "local" 10. Or a decision model of LangChain (`BaseDecisionModel`), which
+            and "local" 14. Or a decision model of LangChain (`BaseDecisionModel`), which
             answers one question about each claim. These two judge sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
