@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import importlib
 import json
 import subprocess
 import sys
@@ -26,10 +27,15 @@ pytest.importorskip("demur_judge")
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.prompts import ADAPTED
-from demur.local import JUDGE_FILES, ChatLocal, find_judge, prepare
-from demur.local.judge_files import adapted_judge
-from demur.local.judges import ADAPTER, judge_folder
-from demur.local.server import load_runtime
+from demur.local import (
+    JUDGE_FILES,
+    QWEN,
+    ChatLocal,
+    adapted_judge,
+    find_judge,
+    model_dir,
+    prepare,
+)
 from demur.runtime.prompting import label_shares
 
 pytestmark = pytest.mark.real
@@ -106,15 +112,18 @@ def test_sync_async_and_streams_give_one_judgement(model: ChatLocal) -> None:
 
 
 def test_it_says_what_llama_cpp_says_with_the_same_adapter(model: ChatLocal) -> None:
-    runtime = load_runtime()
+    runtime = importlib.import_module("xllamacpp")
     params, adapter = runtime.CommonParams(), runtime.CommonAdapterLoraInfo()
-    params.model.path = str(model._weights.path)
-    adapter.path, adapter.scale = str(find_judge(ADAPTER).path), 1.0
+    (file,) = (file for file in JUDGE_FILES if file.endswith(".gguf"))
+    params.model.path = str(model_dir() / QWEN.file)
+    adapter.path, adapter.scale = str(find_judge(file).path), 1.0
     params.lora_adapters = [adapter]
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 1024, 1, False, -1
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = runtime.Server(params)
-    with gzip.open(judge_folder() / "everyday.jsonl.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        find_judge(file).path.with_name("everyday.jsonl.gz"), "rt", encoding="utf-8"
+    ) as file:
         rows = [json.loads(line) for line in file][::200]
     apart = []
     for row in rows:
@@ -154,7 +163,7 @@ def test_processes_share_the_memory_of_its_weights(model: ChatLocal) -> None:
 def test_files_that_are_not_as_they_were_made_are_refused(
     model: ChatLocal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, weights = prepare(), model._weights.path
+    made, weights = prepare(), model_dir() / QWEN.file
     folder = tmp_path / made.name
     folder.mkdir()
     for file in made.iterdir():

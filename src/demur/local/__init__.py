@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from demur.local.decoder import Decoder as Decoder
 from demur.local.eight_bits import QWEN_SHAPE as QWEN_SHAPE
+from demur.local.eight_bits import WEIGHTS as WEIGHTS
+from demur.local.eight_bits import Place as Place
 from demur.local.eight_bits import Shape as Shape
 from demur.local.embeddings import MiniLM
 from demur.local.fetching import pull
+from demur.local.judge_files import adapted_judge as adapted_judge
 from demur.local.judge_files import prepare as prepare
 from demur.local.judge_files import write_files as write_files
 from demur.local.judges import GRAPH as GRAPH

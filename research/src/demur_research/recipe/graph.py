@@ -16,7 +16,7 @@ from typing import Any
 
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
-from demur.local.eight_bits import QWEN_SHAPE, WEIGHTS, Place, Shape
+from demur.local import QWEN_SHAPE, WEIGHTS, Place, Shape
 
 _CONTRIB = "com.microsoft"
 _OPSETS = {"": 18, _CONTRIB: 1}
