@@ -121,10 +121,9 @@ def test_it_says_what_llama_cpp_says_with_the_same_adapter(model: ChatLocal) -> 
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 1024, 1, False, -1
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = runtime.Server(params)
-    with gzip.open(
-        find_judge(file).path.with_name("everyday.jsonl.gz"), "rt", encoding="utf-8"
-    ) as file:
-        rows = [json.loads(line) for line in file][::200]
+    everyday = find_judge(file).path.with_name("everyday.jsonl.gz")
+    lines = gzip.decompress(everyday.read_bytes()).splitlines()
+    rows = [json.loads(line) for line in lines[::200]]
     apart = []
     for row in rows:
         messages = ADAPTED.messages(reference=row["passages"], claim=row["claim"])
