@@ -15,9 +15,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import BertConfig, BertModel, Qwen2Config, Qwen2ForCausalLM
 
 from demur.evaluators.refchecker.prompts import ADAPTED
-from demur_research.recipe import adapter
 from demur_research.recipe.rows import TrainingRow
-from demur_research.recipe.training import Schedule, train_judge
 from demur_research.recipe.worlds import from_worlds
 
 _TEMPLATE = (
@@ -51,20 +49,6 @@ def rows() -> list[TrainingRow]:
     """Return a few dozen short rows whose labels follow from rules."""
     found = from_worlds(8, random.Random(4), weight=1.0)
     return [row for row in found if len(row.passages) < 250]
-
-
-@pytest.fixture(scope="session")
-def few(rows: list[TrainingRow]) -> list[TrainingRow]:
-    """Return so few rows that a tiny model learns them by heart."""
-    return rows[::8][:10]
-
-
-@pytest.fixture(scope="session")
-def adapted(language_model: Path, few: list[TrainingRow]) -> tuple[adapter.Judge, list[float]]:
-    """Return a language model with a trained adapter, and the losses of the training."""
-    judge = adapter.load(language_model)
-    schedule = Schedule(seconds=1e9, rate=5e-3, passes=30, batch_tokens=8192)
-    return judge, [*train_judge(judge, few, schedule).losses]
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,20 @@ ENDLESS = 1e9
 
 
 @pytest.fixture(scope="session")
+def few(rows: list[TrainingRow]) -> list[TrainingRow]:
+    """Return so few rows that a tiny model learns them by heart."""
+    return rows[::8][:10]
+
+
+@pytest.fixture(scope="session")
+def adapted(language_model: Path, few: list[TrainingRow]) -> tuple[adapter.Judge, list[float]]:
+    """Return a language model with a trained adapter, and the losses of the training."""
+    judge = adapter.load(language_model)
+    schedule = Schedule(seconds=ENDLESS, rate=5e-3, passes=30, batch_tokens=8192)
+    return judge, [*train_judge(judge, few, schedule).losses]
+
+
+@pytest.fixture(scope="session")
 def encoded(encoder_folder: Path, few: list[TrainingRow]) -> tuple[encoder.PairJudge, list[float]]:
     """Return a trained encoder with a cut vocabulary, and the losses of the training."""
     judge = encoder.cut_vocabulary(encoder.load(encoder_folder), few, 150)
