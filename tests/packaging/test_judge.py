@@ -14,7 +14,12 @@ from support.installed import PROJECTS, Built, run
 # The first test that asks for the environment waits until pip has made it.
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
 
-FILES = {"judge-small-int8.onnx", "judge-small-tokenizer.json", "judge-1.5b-lora-r16-f16.gguf"}
+FILES = {
+    "judge-1.5b-8bit.onnx",
+    "judge-1.5b-lora-r16-f16.gguf",
+    "judge-small-int8.onnx",
+    "judge-small-tokenizer.json",
+}
 
 
 def _sums(text: str) -> dict[str, str]:
