@@ -6,7 +6,7 @@ Each check is of three sentences over three passages of 75 words, two of them su
 measured in a fresh interpreter, from the import on. With `--local`, demur's judge and llama.cpp
 with the same adapter, as xllamacpp's wheel has it, take turns, each with passages that it has not
 read yet. Then each is asked about more sentences over the same passages, and several processes
-judge at the same time, each with a judge of its own.
+judge at the same time, each with a judge of its own, and all by one that is served.
 """
 
 from __future__ import annotations
@@ -126,15 +126,17 @@ _servers: list[Any] = []
 
 
 def _checker(engine: str) -> RefChecker:
-    """Return a checker by demur's judge or by llama.cpp's wheel, whose model is loaded."""
-    model = resolve_model("local") if engine == "demur" else _wheel()
+    """Return a checker by demur's judge, by llama.cpp's wheel, or by a judge at an address.
+
+    Its model is loaded.
+    """
+    model = {"demur": lambda: resolve_model("local"), "wheel": _wheel}.get(engine, lambda: engine)()
     checker = RefChecker(model, checker="adapter", claims="sentences")
     checker.invoke({"answer": "The shop is shut.", "contexts": ["The shop is shut."]})
     return checker
 
 
-def _local(rounds: int, workers: int) -> None:
-    print(f"the processor has {kernels()}")
+def _local(rounds: int) -> None:
     checkers = {engine: _checker(engine) for engine in ENGINES}
     taken: dict[tuple[str, str], Clock] = defaultdict(Clock)
     tokens: dict[str, list[float]] = defaultdict(list)
@@ -159,40 +161,69 @@ def _local(rounds: int, workers: int) -> None:
         )
     rates = {engine: statistics.median(rate) for engine, rate in tokens.items()}
     print("tokens a second: " + ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
+
+
+def _side_by_side(workers: int) -> None:
+    """Measure several processes, while this one has no judge that would share their memory."""
     for engine in ENGINES:
         _several(engine, workers)
+    command = [sys.executable, "-m", "demur", "judge", "serve", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        _several(f"judge:{server.stderr.readline().split()[-1]}", workers, server.pid)
+        server.terminate()
 
 
-def _several(engine: str, workers: int) -> None:
-    """Print the time and memory of several processes that judge at the same time."""
+def _several(engine: str, workers: int, server: int | None = None) -> None:
+    """Print the time and memory of several processes that judge at the same time.
+
+    Args:
+        engine: What they judge by.
+        workers: The number of processes.
+        server: The process that serves the judge, if one does.
+    """
     spawn = multiprocessing.get_context("spawn")
     barrier, told = spawn.Barrier(workers), spawn.Queue()
-    running = [spawn.Process(target=_worker, args=(engine, barrier, told)) for _ in range(workers)]
+    running = [
+        spawn.Process(target=_worker, args=(engine, number, barrier, told))
+        for number in range(workers)
+    ]
     for process in running:
         process.start()
     found = [told.get() for _ in running]
     for process in running:
         process.join()
-    taken, shares, own = zip(*found, strict=True)
+    taken, shares, own = (list(each) for each in zip(*found, strict=True))
+    if server is not None:
+        share, unshared = _memory(server)
+        shares.append(share)
+        own.append(unshared)
     print(
         f"{workers} processes, {engine}: 3 sentences in each {max(taken):.1f} s, memory together "
         f"{sum(shares):,.0f} MB, of which not shared {sum(own):,.0f} MB"
     )
 
 
-def _worker(engine: str, barrier: Any, told: Any) -> None:
+def _worker(engine: str, number: int, barrier: Any, told: Any) -> None:
     checker = _checker(engine)
+    contexts = [f"Page {number} of {engine}. {text}" for text in PASSAGES]
     barrier.wait()
     with (clock := Clock()):
-        checker.invoke({"answer": ANSWER, "contexts": PASSAGES})
+        found = checker.invoke({"answer": ANSWER, "contexts": contexts})
+    assert found.error is None, found.error
     barrier.wait()
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    told.put((clock.total.wall, *_memory("self")))
+    barrier.wait()  # as long as all are counted
+
+
+def _memory(process: int | str) -> tuple[float, float]:
+    """Return the memory of a process in MB: its part of what it shares and its own, and its own."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     memory = {
         name: int(size.split()[0]) / 1024
         for name, _, size in (one.partition(":") for one in lines[1:])
     }
-    told.put((clock.total.wall, memory["Pss"], memory["Anonymous"]))
-    barrier.wait()  # as long as all are counted
+    return memory["Pss"], memory["Anonymous"]
 
 
 def main() -> None:
@@ -204,7 +235,9 @@ def main() -> None:
     options = parser.parse_args()
     _small(options.rounds)
     if options.local:
-        _local(options.rounds, options.workers)
+        print(f"the processor has {kernels()}")
+        _side_by_side(options.workers)
+        _local(options.rounds)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ SETS = {
     "run": [["--editable", "judge", "--editable", ".[demo]"]],
     "dev": [
         [
-            *("--editable", "judge", "--editable", ".[demo,small,similarity,postgres,otel]"),
+            *("--editable", "judge", "--editable", ".[demo,serve,small,similarity,postgres,otel]"),
             *("-r", "requirements/dev.txt"),
         ],
         # These come after the core, so that they fit its versions and change none.

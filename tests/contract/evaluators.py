@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 from langchain_core.embeddings import Embeddings
@@ -36,6 +38,8 @@ from demur.evaluators import (
 from support import facts
 from support.decisions import TrueDecisions
 from support.fakes import ScriptedModel
+from support.judging import judging
+from support.openai_server import openai_server
 
 
 def _evaluation(found: Evaluation) -> Any:
@@ -53,6 +57,18 @@ def refchecker(checker: str) -> RefChecker:
 
 def _deciding() -> RefChecker:
     return RefChecker(TrueDecisions())
+
+
+@cache
+def _judge_at_an_address() -> str:
+    """Start a server that judges, as long as the tests run, and return its name as a judge."""
+    running = ExitStack()
+    atexit.register(running.close)
+    return running.enter_context(openai_server(judging())).judge
+
+
+def _served() -> RefChecker:
+    return RefChecker(_judge_at_an_address())
 
 
 def _cascade() -> Runnable[Any, Any]:
@@ -244,6 +260,7 @@ EVALUATORS = [
         asks=False,
     ),
     _evaluator("refchecker decision", _deciding),
+    _evaluator("refchecker served", _served),
     _evaluator("refchecker joint", partial(refchecker, "joint")),
     _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),

@@ -34,8 +34,8 @@ def test_the_wheel_holds_the_files_whose_sums_are_written(built: dict[str, Built
             for name in wheel.namelist()
             if ".dist-info/" not in name
         }
-    others = {"SHA256SUMS", "__init__.py", "py.typed", "everyday.jsonl.gz"}
-    assert inside.keys() == {*FILES, *others}
+    code = {"__init__.py", "__main__.py", "peft_form.py", "py.typed"}
+    assert inside.keys() == {*FILES, *code, "SHA256SUMS", "everyday.jsonl.gz"}
     sums = {name: hashlib.sha256(inside[name]).hexdigest() for name in FILES}
     assert sums == _sums(inside["SHA256SUMS"].decode())
 

@@ -26,8 +26,8 @@ pytest.importorskip("xllamacpp", reason="the local runtime is not installed: dem
 pytest.importorskip("demur_judge")
 
 from demur import ClaimLabel, Evaluation, RefChecker
-from demur.evaluators.refchecker.prompts import ADAPTED
 from demur.local import (
+    ADAPTED,
     JUDGE_FILES,
     QWEN,
     ChatLocal,

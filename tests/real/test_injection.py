@@ -24,18 +24,23 @@ def test_no_text_holds_a_control_token_of_the_model(model: ChatLocal) -> None:
         assert len(model.get_token_ids(as_shown(token))) > 1
 
 
-def test_no_text_turns_a_rejected_claim_into_a_pass_by_the_adapter(model: ChatLocal) -> None:
+@pytest.mark.parametrize(
+    ("judge", "every"), [("model", 13), ("judge_of_llama_cpp", 39)], ids=["local", "llama.cpp"]
+)
+def test_no_text_turns_a_rejected_claim_into_a_pass_by_the_adapter(
+    judge: str, every: int, request: pytest.FixtureRequest
+) -> None:
     """A sample; `demur-bench injection -O modes=adapter` has all texts."""
     pytest.importorskip("demur_judge")
-    evaluator = GivenClaims(model=model, checker="adapter")
+    evaluator = GivenClaims(model=request.getfixturevalue(judge), checker="adapter")
 
     def passes(case: Case) -> bool:
         found = evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
         assert not found.undetermined, found.error
         return let_through(found)
 
-    sampled = [*enumerate(INJECTIONS)][::13]  # each with another case
-    assert {at % len(CASES) for at, _ in sampled} == {*range(len(CASES))}
+    sampled = [*enumerate(INJECTIONS)][::every]
+    assert len({at % len(CASES) for at, _ in sampled}) == min(len(CASES), len(sampled)) > 1
     for number, (at, one) in enumerate(sampled):
         case, place = CASES[at % len(CASES)], ("passage", "claim")[number % 2]
         assert not passes(case), case

@@ -10,7 +10,8 @@ import pytest
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove keys and URLs from the environment; pytest-socket refuses other machines."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "LANGSMITH_API_KEY"):
+    endpoints = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "DEMUR_JUDGE_KEY")
+    for name in (*endpoints, "LANGSMITH_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     # The folder has no certificates. Tests need none, and reading the machine's own certificates
     # would take each client of a model longer than all its requests do in most tests.

@@ -52,6 +52,11 @@ class OpenAIServer:
         options = {"model": "test", "api_key": "key", "max_retries": 0, "temperature": 0, **options}
         return ChatOpenAI(base_url=self.url, **options)
 
+    @property
+    def judge(self) -> str:
+        """Return the name of the judge that this server is, for a script that judges."""
+        return f"judge:{self.url}"
+
     def prompts(self) -> list[str]:
         """Return the last message of each request."""
         return [request["messages"][-1]["content"] for request in self.requests]

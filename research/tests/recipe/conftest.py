@@ -14,7 +14,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, Qwen2Config, Qwen2ForCausalLM
 
-from demur.evaluators.refchecker.prompts import ADAPTED
+from demur.local import ADAPTED
 from demur_research.recipe.rows import TrainingRow
 from demur_research.recipe.worlds import from_worlds
 

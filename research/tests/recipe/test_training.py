@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from demur.evaluators.refchecker.prompts import ADAPTED
-from demur.local import SmallJudge
+from demur.local import ADAPTED, SmallJudge
 from demur.runtime.prompting import as_shown
 from demur_research.commands import run
 from demur_research.recipe import adapter, encoder, exporting

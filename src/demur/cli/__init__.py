@@ -1,7 +1,7 @@
 """Define the commands.
 
-They are `check`, `score`, `compare`, `agree`, `diff`, `log`, `report`, `calibrate`, `demo` and
-`models`.
+They are `check`, `score`, `compare`, `agree`, `diff`, `log`, `report`, `calibrate`, `demo`,
+`models` and `judge`.
 
 The exit codes are 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a
 fault in demur itself, 130 interrupted, and 143 terminated (SIGTERM). A pipeline that asks "may this
@@ -23,6 +23,7 @@ from demur.cli.compare import compare
 from demur.cli.console import need_subcommand, run_app
 from demur.cli.demo import demo
 from demur.cli.diff import diff
+from demur.cli.judge import judge
 from demur.cli.log import log
 from demur.cli.models import models
 from demur.cli.report import report
@@ -45,6 +46,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(demo)
 app.add_typer(models, name="models")
+app.add_typer(judge, name="judge")
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from demur.evaluators import (
     SelfContradiction,
     ZeroShot,
 )
-from demur.local import SMALL, SmallJudge
+from demur.local import SMALL, SmallJudge, is_served
 from demur.runtime import is_local
 from demur.schema import Sample
 
@@ -114,6 +114,8 @@ class Detector:
             return None
         if isinstance(judge, SmallJudge):
             return f"it needs a chat model, and {SMALL!r} is none"
+        if is_served(judge) and self.fits is not _has_adapter:
+            return "it needs a chat model, and a judge at an address is none"
         return self.fits(judge)
 
     @property

@@ -13,6 +13,7 @@ This room promises to the others:
 from typing import TYPE_CHECKING, Any
 
 from demur.local.decoder import Decoder as Decoder
+from demur.local.decoder import Judged as Judged
 from demur.local.eight_bits import QWEN_SHAPE as QWEN_SHAPE
 from demur.local.eight_bits import WEIGHTS as WEIGHTS
 from demur.local.eight_bits import Place as Place
@@ -20,15 +21,21 @@ from demur.local.eight_bits import Shape as Shape
 from demur.local.embeddings import MiniLM
 from demur.local.fetching import pull
 from demur.local.judge_files import adapted_judge as adapted_judge
+from demur.local.judge_files import own_judge as own_judge
 from demur.local.judge_files import prepare as prepare
 from demur.local.judge_files import write_files as write_files
+from demur.local.judges import ADAPTED as ADAPTED
 from demur.local.judges import GRAPH as GRAPH
 from demur.local.judges import JUDGE_FILES as JUDGE_FILES
+from demur.local.judges import SERVED_KEY as SERVED_KEY
 from demur.local.judges import WordFit as WordFit
 from demur.local.judges import find_judge as find_judge
+from demur.local.judges import is_served as is_served
 from demur.local.judges import word_fit as word_fit
 from demur.local.resolving import resolve_judge as resolve_judge
 from demur.local.resolving import resolve_model as resolve_model
+from demur.local.serving import bound as bound
+from demur.local.serving import serve as serve
 from demur.local.small_judge import SMALL as SMALL
 from demur.local.small_judge import SmallJudge as SmallJudge
 from demur.local.small_judge import calibrated as calibrated

@@ -35,6 +35,9 @@ from demur.schema.fingerprints import digest
 
 _log = logging.getLogger(__name__)
 
+_MADE_BY = 2
+"""The number of the way in which the files are made. Raise it when `eight_bits.py` rounds otherwise,
+so that they are made again."""
 _PACKED = "judge.bin"
 _STEPS = 4
 
@@ -61,6 +64,24 @@ def adapted_judge(base: Weights, adapter: Weights) -> Decoder:
     return Decoder(folder, QWEN_SHAPE)
 
 
+def own_judge(progress: Progress | None = None) -> Decoder:
+    """Return the judge of the model "local", whose files are made first if they are not there.
+
+    Args:
+        progress: A function that hears how far it is.
+
+    Raises:
+        MissingExtraError: A package that is needed is not installed.
+        LocalModelError: A file is missing or damaged, or there is too little space.
+    """
+    prepare(progress)
+    return adapted_judge(*_own_files())
+
+
+def _own_files() -> tuple[Weights, Weights]:
+    return Weights(find_fetched(QWEN), QWEN.sha256), find_judge(ADAPTER)
+
+
 def prepare(progress: Progress | None = None) -> Path:
     """Make the files of the judge of the model "local", unless they are there.
 
@@ -74,7 +95,7 @@ def prepare(progress: Progress | None = None) -> Path:
         MissingExtraError: A package that is needed is not installed.
         LocalModelError: A file is missing or damaged, or there is too little space.
     """
-    return make_judge(Weights(find_fetched(QWEN), QWEN.sha256), find_judge(ADAPTER), progress)
+    return make_judge(*_own_files(), progress)
 
 
 def make_judge(base: Weights, adapter: Weights, progress: Progress | None = None) -> Path:
@@ -99,13 +120,21 @@ def make_judge(base: Weights, adapter: Weights, progress: Progress | None = None
         import tokenizers  # noqa: F401
         from filelock import FileLock
     graph = find_judge(GRAPH)
-    made_of = digest((base.sha256, adapter.sha256, graph.sha256, onnxruntime.__version__))
+    files = base.sha256, adapter.sha256, graph.sha256
+    made_of = digest((_MADE_BY, *files, onnxruntime.__version__))
     folder = model_dir() / f"judge-{_processor()}-{made_of}"
     if (folder / MADE).is_file():
         return folder
     try:
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / MADE).is_file():
+                if progress is None:  # a first judgement, which waits
+                    _log.warning(
+                        "The judge of the local model is made ready for this processor. It takes "
+                        "about a minute, once ('demur models pull' does it, too), and 2.8 GB in "
+                        "%s.",
+                        folder,
+                    )
                 _make(base, adapter, graph, folder, progress or (lambda what, done, total: None))
     except (OSError, ValueError) as error:
         raise LocalModelError(
@@ -117,11 +146,6 @@ def make_judge(base: Weights, adapter: Weights, progress: Progress | None = None
 
 
 def _make(base: Weights, adapter: Weights, graph: Weights, folder: Path, report: Progress) -> None:
-    _log.warning(
-        "The judge of the local model is made ready for this processor. It takes about a minute, "
-        "once ('demur models pull' does it, too), and 2.8 GB in %s.",
-        folder,
-    )
     with tempfile.TemporaryDirectory(prefix=".judge-", dir=folder.parent) as name:
         work = Path(name, folder.name)
         work.mkdir()
@@ -192,12 +216,15 @@ def _pack(graph: Path, folder: Path) -> None:
         "session.optimized_model_external_initializers_min_size_in_bytes": "1024",
     }.items():
         options.add_session_config_entry(name, value)
-    delaying_exit(
-        onnxruntime.InferenceSession,
-        str(beside_weights),
-        options,
-        providers=["CPUExecutionProvider"],
-    )
+    try:
+        delaying_exit(
+            onnxruntime.InferenceSession,
+            str(beside_weights),
+            options,
+            providers=["CPUExecutionProvider"],
+        )
+    except Exception as error:  # its errors have no class in common; a full disk is one of them
+        raise OSError(f"ONNX Runtime cannot write it: {error}") from error
     beside_weights.unlink()
 
 

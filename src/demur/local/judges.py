@@ -12,6 +12,7 @@ from pathlib import Path
 
 from demur.errors import LocalModelError, needs
 from demur.local.weights import Weights, hashed
+from demur.runtime.prompting import Prompt
 
 ENCODER = "judge-small-int8.onnx"
 ENCODER_TOKENIZER = "judge-small-tokenizer.json"
@@ -24,6 +25,18 @@ JUDGE_FILES = {
     GRAPH: "how the chat model with the adapter is computed, without weights",
 }
 """The files of `demur-judge`, each with what it is."""
+ADAPTED = Prompt(
+    system="You compare a claim with a reference. Use only the reference, not what you know. Reply "
+    "with one word: Entailment, Contradiction or Neutral.",
+    # With the question, the adapter rejects right claims, as of an answer about two museums.
+    fields=("reference", "claim"),
+)
+"""The prompt that the adapter was trained with. Another one would ask it for what it has not
+learnt."""
+SERVED_NAME = "demur-judge"
+"""The name under which an endpoint serves the adapter."""
+SERVED_KEY = "DEMUR_JUDGE_KEY"
+"""The environment variable that holds the key of such an endpoint."""
 _AGAIN = "Install demur-judge again: pip install --force-reinstall demur-judge"
 
 
@@ -65,6 +78,12 @@ def judge_folder() -> Path:
         import demur_judge
     folder: Path = demur_judge.FOLDER
     return folder
+
+
+def is_served(model: object) -> bool:
+    """Return whether a model is a judge at an address (`ServedJudge`), which writes nothing."""
+    # By the type's name, because an import of the class would import langchain-openai.
+    return getattr(model, "_llm_type", None) == "demur-served-judge"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from demur.errors import DemurError, needs
 from demur.local.small_judge import SMALL, SmallJudge
 from demur.runtime import decision_model
 
+_JUDGE = "judge"
+"""The provider of judges that are served elsewhere."""
 # Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
 
@@ -48,12 +50,12 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         raise TypeError(
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"
         )
-    if model == SMALL:
-        raise ValueError(
-            f"{SMALL!r} is a judge, and no chat model: it labels claims and writes nothing. Use "
-            f"RefChecker({SMALL!r}) to check, and another model here, such as 'local'"
-        )
     provider, _, name = model.partition(":")
+    if model == SMALL or provider == _JUDGE:
+        raise ValueError(
+            f"{model!r} is a judge, and no chat model: it labels claims and writes nothing. Use "
+            f"RefChecker({model!r}) to check, and another model here, such as 'local'"
+        )
     if provider == "local":
         return _local(name or None)
     if provider == "openai" and name:
@@ -70,9 +72,11 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
 
 
 def resolve_judge(model: object) -> BaseChatModel | SmallJudge:
-    """Return the judge of claims that `model` names: the small judge for "small", or a chat model.
+    """Return the judge of claims that `model` names.
 
-    For a decision model, it is the chat model that asks it (`DecisionModel`).
+    It is the small judge for "small", the judge at an address for "judge:http://host:8080"
+    (`ServedJudge`), and a chat model for other names. For a decision model, it is the chat model
+    that asks it (`DecisionModel`).
 
     Raises:
         ValueError, TypeError, DemurError: As in `resolve_model`.
@@ -83,6 +87,10 @@ def resolve_judge(model: object) -> BaseChatModel | SmallJudge:
         return SmallJudge()
     if isinstance(model, SmallJudge):
         return model
+    if isinstance(model, str) and model.startswith(f"{_JUDGE}:"):
+        from demur.local.served_judge import served_judge
+
+        return served_judge(model.partition(":")[2])
     if (asked := decision_model(model)) is not None:
         return asked
     if not isinstance(model, (str, BaseChatModel)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import convert_to_openai_messages
 
-from demur.evaluators.refchecker.prompts import ADAPTED
+from demur.local import ADAPTED
 from demur.runtime.prompting import as_shown
 from demur.schema import ClaimLabel
 from demur_research.recipe.rows import TrainingRow

@@ -31,7 +31,7 @@ from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.merging import counts_of, explanation, merged
 from demur.evaluators.refchecker.nearness import Chosen, choose, nearest_alone
-from demur.evaluators.refchecker.prompts import ADAPTED, DECISION, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import DECISION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.refchecker.retrieval import NO_REFERENCES, any_text, find_references
@@ -42,7 +42,7 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.local import SMALL, SmallJudge, resolve_judge, word_fit
+from demur.local import ADAPTED, SMALL, SmallJudge, is_served, resolve_judge, word_fit
 from demur.runtime import (
     CallPolicy,
     DecisionModel,
@@ -118,8 +118,10 @@ class RefChecker(ClaimEvaluator):
             "small": demur's own judge of 53 MB, a cross-encoder that runs in this process without
             any language model. It is for what the references do not speak of and for many answers
             at once, not for details in other words: of 100 wrong everyday claims it lets 65 pass,
-            and "local" 14. Or a decision model of LangChain (`BaseDecisionModel`), which
-            answers one question about each claim. These two judge sentences only.
+            and "local" 14. Or "judge:http://host:8080": the judge of "local", which another
+            machine serves (`demur judge serve`). Or a decision model of LangChain
+            (`BaseDecisionModel`), which answers one question about each claim. These three judge
+            sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
             but labelled by the log-probabilities of the reply's first token, which the endpoint
@@ -250,7 +252,8 @@ class RefChecker(ClaimEvaluator):
         if self._mode == "adapter" and _judging(judge) is None:
             raise ValueError(
                 "checker='adapter' needs the model 'local' with its official weights, and "
-                "demur-judge: choose checker='logprobs', or run: pip install 'demur[local]'"
+                "demur-judge, or a judge at an address ('judge:http://host:8080'): choose "
+                "checker='logprobs', or run: pip install 'demur[local]'"
             )
         if self.supported_from is not None and self._mode not in _SUPPORTED_FROM:
             raise ValueError(
@@ -262,10 +265,10 @@ class RefChecker(ClaimEvaluator):
         self._take(self.threshold)
 
     def _auto_mode(self, model: BaseChatModel) -> str:
-        if not is_local(model):
-            return "joint"
         if _judging(model) is not None:
             return "adapter"
+        if not is_local(model):
+            return "joint"
         _warn_of_no_adapter()
         return "logprobs"
 
@@ -275,7 +278,7 @@ class RefChecker(ClaimEvaluator):
     @property
     def _only_judges(self) -> bool:
         """Return whether the judge labels claims and writes nothing."""
-        return isinstance(self._judge, (SmallJudge, DecisionModel))
+        return isinstance(self._judge, (SmallJudge, DecisionModel)) or is_served(self._judge)
 
     @property
     def _chat(self) -> BaseChatModel:
@@ -286,12 +289,13 @@ class RefChecker(ClaimEvaluator):
     def _refuse_what_writes(self) -> None:
         """Refuse what needs a chat model beside a judge that writes nothing."""
         judge = repr(SMALL) if isinstance(self._judge, SmallJudge) else "a decision model"
+        judge = "a judge at an address" if is_served(self._judge) else judge
         if self.claims == "triplets":
             raise ValueError(
                 f"claims={self.claims!r} needs a chat model that writes them, and {judge} only "
                 "judges: choose claims='sentences', or another model"
             )
-        if self.checker != "auto":
+        if self.checker not in ("auto", "adapter" if is_served(self._judge) else "auto"):
             raise ValueError(
                 f"{judge} checks the claims itself: leave out checker={self.checker!r}, or "
                 "choose another model"

@@ -15,6 +15,7 @@ from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from demur._system import lock
 from demur._text import UNSPACED, WORD_SIGNS, word_set
 
 if sys.version_info >= (3, 11):
@@ -51,6 +52,9 @@ _SPACE = re.compile(" ")
 _LITERAL = re.compile(r"(?<![\\<])\b[^\W\d_]{2,}")
 _MARKUP = re.compile(r"[*_#>`~\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]+")
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
+_compiling = lock()
+"""A lock for the patterns, some of which take a second: threads that need one wait for it, and do
+not each compile it."""
 _APOSTROPHES = re.compile("['\u02bc\u2018]")
 
 
@@ -105,13 +109,17 @@ class Language:
         """
         key = (lists, whole_words, begun)
         if key not in self._patterns:
-            found = [one for name in lists for one in self._list(name)]
-            found = [one for one in found if not begun or one.endswith(_REST)]
-            inner = self._expanded([one.removesuffix(_REST) for one in found], self._parts)
-            if whole_words and self.spaced:
-                inner = rf"(?<![{WORD_SIGNS}]){inner}(?![{WORD_SIGNS}])"
-            self._patterns[key] = re.compile(inner)
+            with _compiling:
+                self._patterns[key] = self._patterns.get(key) or self._compiled(*key)
         return self._patterns[key]
+
+    def _compiled(self, lists: Sequence[str], whole_words: bool, begun: bool) -> re.Pattern[str]:
+        found = [one for name in lists for one in self._list(name)]
+        found = [one for one in found if not begun or one.endswith(_REST)]
+        inner = self._expanded([one.removesuffix(_REST) for one in found], self._parts)
+        if whole_words and self.spaced:
+            inner = rf"(?<![{WORD_SIGNS}]){inner}(?![{WORD_SIGNS}])"
+        return re.compile(inner)
 
     def says_nothing(self, clause: str, *lists: str) -> bool:
         """Return whether a clause is one of some lists as a whole, with the rest that it may have.
