@@ -154,7 +154,7 @@ def test_scripts_of_pages_are_modules() -> None:
                 there = [
                     base.joinpath(*parts).with_suffix(".py").exists()
                     or base.joinpath(*parts).is_dir()
-                    for base in (ROOT, ROOT / "src", ROOT / "research" / "src")
+                    for base in (ROOT, *(ROOT / one / "src" for one in (".", "judge", "research")))
                 ]
                 elsewhere = {*sys.stdlib_module_names, "pytest"}
                 assert any(there) or parts[0] in elsewhere, (page, module)

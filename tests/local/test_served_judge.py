@@ -14,6 +14,7 @@ import pytest
 from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, resolve_model
 from demur.cli import run
 from support import facts
+from support.clock import Clock
 from support.faults import BROKEN
 from support.judging import (
     KNOWN,
@@ -103,7 +104,10 @@ def test_it_is_asked_for_the_three_tokens_alone_with_the_key(
 # -- What it is believed ---------------------------------------------------------------------------
 
 
-def test_an_endpoint_shows_once_what_it_is_for_all_claims_of_all_threads() -> None:
+def test_an_endpoint_shows_once_what_it_is_for_all_claims_of_all_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Clock(monkeypatch, "demur.local.served_judge")  # a second later, it may be asked once more
     with openai_server(judging()) as server:
         checker = RefChecker(server.judge)
         checker.batch([facts.sample(at) for at in range(8)], {"max_concurrency": 8})
@@ -179,22 +183,13 @@ def test_one_that_forgets_its_adapter_after_a_failure_labels_nothing() -> None:
 def test_one_that_forgets_its_adapter_is_found_out_within_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    served_judge = pytest.importorskip("demur.local.served_judge")
-
-    class Clock:
-        now = 1_000.0
-
-        def monotonic(self) -> float:
-            return self.now
-
-    clock = Clock()
-    monkeypatch.setattr(served_judge, "time", clock)
+    clock = Clock(monkeypatch, "demur.local.served_judge")
     answers = [judging(lambda claim: E)]
     with openai_server(lambda request, number: answers[-1](request, number)) as server:
         checker = RefChecker(server.judge, call_policy=ONE_TRY)
         assert checker.invoke(SAMPLE).passed is True
         answers.append(without_adapter)
-        clock.now += 61
+        clock.go_on(61)
         found = checker.invoke(SAMPLE | {"answer": "The gate opens at nine o'clock."})
     assert found.passed is None
     assert "does not judge as demur's adapter" in str(found.error)

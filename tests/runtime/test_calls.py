@@ -111,7 +111,7 @@ def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
 def test_waiting_for_a_slot_does_not_count_towards_the_deadline(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch, "tries")
+    clock = Clock(monkeypatch, "demur.runtime.tries")
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         clock.go_on(1000)

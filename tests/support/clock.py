@@ -11,9 +11,11 @@ class Clock:
     Time limits of budgets and scopes are read from it. Waiting itself takes real time.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: str = "scope") -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, module: str = "demur.runtime.scope"
+    ) -> None:
         self.now = 1_000.0
-        monkeypatch.setattr(f"demur.runtime.{module}.time", self)
+        monkeypatch.setattr(f"{module}.time", self)
 
     def monotonic(self) -> float:
         """Return the time in seconds."""

@@ -36,8 +36,8 @@ from demur.schema.fingerprints import digest
 _log = logging.getLogger(__name__)
 
 _MADE_BY = 2
-"""The number of the way in which the files are made. Raise it when `eight_bits.py` rounds otherwise,
-so that they are made again."""
+"""The number of the way in which files are made. Raise it when `eight_bits.py` rounds in another
+way, so that they are made again."""
 _PACKED = "judge.bin"
 _STEPS = 4
 

@@ -11,13 +11,13 @@ from langchain_core.messages import BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.prompts import (
-    ADAPTED,
     JOINT,
     LOGPROBS,
     PER_CLAIM,
     TRIPLETS,
     for_small_model,
 )
+from demur.local import ADAPTED
 from demur.runtime.prompting import as_shown
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support.fakes import ScriptedModel, isolated
