@@ -12,6 +12,7 @@ from langchain_core.runnables import RouterRunnable
 from demur import CallPolicy, Evaluation, RefChecker
 from support import facts
 from support.faults import FAULTS, Faulty
+from support.judging import judging
 from support.openai_server import OpenAIServer, openai_server
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,24 @@ def test_all_end_none_is_lost_or_counted_twice_and_none_is_wrong(mode: str) -> N
     assert set(script.met) == set(MET)
     assert 0.1 < script.met.total() / len(server.requests) < 0.3
     assert len(found) == COUNT
+    grades = Counter(facts.grade(at, evaluation) for at, evaluation in enumerate(found))
+    assert grades["wrong"] == 0
+    assert grades["right"] > COUNT / 2, grades
+    assert all(e.error for e in found if e.undetermined)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_judge_at_an_address_labels_nothing_wrongly(mode: str) -> None:
+    script = Faulty(judging(), MET, share=0.2, seed=2)
+    samples: Any = [facts.sample(at) for at in range(COUNT)]
+    config: Any = {"max_concurrency": COUNT}
+    with openai_server(script) as server:
+        checker = RefChecker(server.judge, call_policy=CallPolicy(first_delay=0.05))
+        if mode == "sync":
+            found = checker.batch(samples, config)
+        else:
+            found = asyncio.run(checker.abatch(samples, config))
+    assert len(script.met) > len(MET) / 2
     grades = Counter(facts.grade(at, evaluation) for at, evaluation in enumerate(found))
     assert grades["wrong"] == 0
     assert grades["right"] > COUNT / 2, grades

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.runnables.utils import AddableDict
 
-from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, resolve_model
+from demur import CallPolicy, ClaimLabel, Evaluation, Guard, RefChecker, resolve_model
 from demur.cli import run
 from support import facts
 from support.clock import Clock
@@ -25,6 +27,7 @@ from support.judging import (
     without_adapter,
 )
 from support.openai_server import Answer, OpenAIServer, openai_server
+from support.streams import Telling, under
 from support.waiting import NEVER
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -289,3 +292,36 @@ def test_only_the_detector_by_the_adapter_can_use_it() -> None:
     assert fitting == {"refchecker-sentences-adapter", "refchecker-triplets-adapter"}
     with pytest.raises(ValueError, match="only judges"):
         DETECTORS["refchecker-triplets-adapter"].make(judge)
+
+
+# -- In a guard ------------------------------------------------------------------------------------
+
+SECRET = "zebra"
+STATES: dict[str, Callable[[Answer], Answer]] = {
+    "rejects": lambda answer: labelled(C),
+    "has no adapter": lambda answer: labelled(C),
+    "supports everything": lambda answer: labelled(E),
+    "dies": lambda answer: replace(answer, cut=True),
+    "hangs": lambda answer: replace(answer, held=NEVER),
+    "is another model": lambda answer: in_llama_cpps_form(answer, "another"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streaming", ["sentence", "buffer", None])
+@pytest.mark.parametrize("state", ["is well", *STATES])
+def test_what_it_does_not_support_does_not_leave(state: str, streaming: Any) -> None:
+    def script(request: dict[str, Any], number: int) -> Answer:
+        right = judging(lambda claim: E)(request, number)
+        spared = state == "is well" or (state == "rejects" and claim_of(request) in KNOWN)
+        return right if spared else STATES[state](right)
+
+    said = f"The {SECRET} sleeps at nine. The {SECRET} is awake at ten."
+    chunks = [*under("answer", said), AddableDict(context=["It sleeps at nine, and not at ten."])]
+    with openai_server(script) as server:
+        checker = RefChecker(server.judge, call_policy=CallPolicy(attempts=2, timeout=2))
+        if streaming is None:
+            received = str(Guard(Telling(chunks), checker).invoke("When?"))
+        else:
+            received = str([*Guard(Telling(chunks), checker, streaming=streaming).stream("When?")])
+    assert (SECRET in received) is (state == "is well")

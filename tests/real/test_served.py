@@ -24,8 +24,8 @@ CONTEXTS = [
     "Books are lent for four weeks. Who is under sixteen pays nothing for a card.",
 ]
 ANSWER = (
-    "The library opens at nine o'clock. It can be visited on Mondays. A card costs nothing for "
-    "children of ten. There is a café on the first floor."
+    "The library opens at nine o'clock. The library is open on Mondays. Books are lent for four "
+    "weeks. There is a café on the first floor."
 )
 LABELS = [E, C, E, N]
 
