@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ def by_peft(asked: list[Messages], adapter: Path) -> Any:
     return torch.softmax(logits[:, -1, LABELS].float(), dim=1)
 
 
+@pytest.mark.skipif(
+    not os.environ.get("DEMUR_RUN_ALL"),
+    reason="transformers takes a minute to load it: set DEMUR_RUN_ALL, as make test-all does",
+)
 def test_it_says_what_llama_cpp_says(
     judge_of_llama_cpp: str, asked: list[Messages], tmp_path: Path
 ) -> None:

@@ -288,14 +288,17 @@ class RefChecker(ClaimEvaluator):
 
     def _refuse_what_writes(self) -> None:
         """Refuse what needs a chat model beside a judge that writes nothing."""
-        judge = repr(SMALL) if isinstance(self._judge, SmallJudge) else "a decision model"
-        judge = "a judge at an address" if is_served(self._judge) else judge
+        judge, own = "a decision model", ["auto"]
+        if isinstance(self._judge, SmallJudge):
+            judge = repr(SMALL)
+        elif is_served(self._judge):
+            judge, own = "a judge at an address", ["auto", "adapter"]
         if self.claims == "triplets":
             raise ValueError(
                 f"claims={self.claims!r} needs a chat model that writes them, and {judge} only "
                 "judges: choose claims='sentences', or another model"
             )
-        if self.checker not in ("auto", "adapter" if is_served(self._judge) else "auto"):
+        if self.checker not in own:
             raise ValueError(
                 f"{judge} checks the claims itself: leave out checker={self.checker!r}, or "
                 "choose another model"
