@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -272,6 +274,23 @@ def test_it_writes_nothing() -> None:
     with pytest.raises(ValueError, match="a judge at an address checks the claims itself"):
         RefChecker(name, checker="joint")
     assert RefChecker(name, checker="adapter").fingerprints["claims"] == "sentences"
+
+
+_WITHOUT_EXTRAS = """
+import sys
+for package in ("demur_judge", "gguf", "onnxruntime", "starlette", "tokenizers", "xllamacpp"):
+    sys.modules[package] = None
+from demur import RefChecker
+sample = {"answer": "It opens at nine.", "contexts": ["At nine."]}
+print(RefChecker(sys.argv[1]).invoke(sample).passed)
+"""
+
+
+def test_who_asks_it_needs_no_extra() -> None:
+    with openai_server(judging(lambda claim: E)) as server:
+        command = [sys.executable, "-c", _WITHOUT_EXTRAS, server.judge]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    assert ran.stdout == "True\n"
 
 
 def test_the_command_line_takes_its_name(capsys: pytest.CaptureFixture[str]) -> None:

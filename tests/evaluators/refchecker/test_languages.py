@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from demur.evaluators.refchecker.assertion import states_nothing
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.refchecker.languages import Language, languages, likely
 from support.fakes import ScriptedModel
+from support.waiting import until
 
 # Ignorance, a statement, a question, and an affirmation. An affirmation is more than a plain yes.
 PHRASES = {
@@ -308,3 +312,30 @@ def test_an_affirmation_behind_a_question_is_checked_with_it(language: Language)
         polite = Sample(answer=f"{affirmation} {more}", question=question)
         assert stating(polite) == []
     assert stating(Sample(answer=affirmation)) == []
+
+
+def test_threads_that_need_a_pattern_at_the_same_time_wait_for_one_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (english,) = (language for language in languages() if language.code == "en")
+    fresh, compiled, together = Language("en", english.data), list[str](), Barrier(8)
+
+    class Slow:
+        """Compile so slowly that all threads come meanwhile."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(re, name)
+
+        def compile(self, pattern: str) -> re.Pattern[str]:
+            compiled.append(pattern)
+            until(lambda: together.n_waiting == 0)
+            return re.compile(pattern)
+
+    def ask(number: int) -> re.Pattern[str]:
+        together.wait()
+        return fresh.pattern("nothing.refusals")
+
+    monkeypatch.setattr(room, "re", Slow())
+    with ThreadPoolExecutor(8) as pool:
+        found = {id(pattern) for pattern in pool.map(ask, range(8))}
+    assert len(found) == len(compiled) == 1
