@@ -35,7 +35,7 @@ from demur.schema.fingerprints import digest
 
 _log = logging.getLogger(__name__)
 
-_MADE_BY = 2
+_MADE_BY = 1
 """The number of the way in which files are made. Raise it when `eight_bits.py` rounds in another
 way, so that they are made again."""
 _PACKED = "judge.bin"
