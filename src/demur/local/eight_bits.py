@@ -269,7 +269,7 @@ def _layer(base: Gguf, adapter: Gguf, alpha: float, bits: int, layer: int) -> di
     }
     for name, parts in _PARTS.items():
         rounded, scale = _rounded(np.concatenate([adapted(part) for part in parts]), bits)
-        found[f"{layer}.{name}.weight"] = np.ascontiguousarray(rounded.T)
+        found[f"{layer}.{name}.weight"] = _turned(rounded)
         found[f"{layer}.{name}.scale"] = scale
     return found
 
@@ -281,6 +281,18 @@ def _rounded(rows: Array, bits: int) -> tuple[Array, Array]:
     scale[scale == 0] = 1
     rows /= scale[:, np.newaxis]
     return np.rint(rows, out=rows).astype(np.int8), scale
+
+
+_BLOCK = 128
+"""The number of rows that are turned at once, which fit into a processor's cache."""
+
+
+def _turned(rows: Array) -> Array:
+    """Return rows as columns."""
+    found = np.empty(rows.shape[::-1], rows.dtype)
+    for start in range(0, len(rows), _BLOCK):
+        found[:, start : start + _BLOCK] = rows[start : start + _BLOCK].T
+    return found
 
 
 def tokenizer(base: Gguf) -> Any:
