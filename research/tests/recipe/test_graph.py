@@ -86,8 +86,11 @@ def test_the_adapter_is_in_it(
         language_model, tmp_path / "new.gguf", tmp_path / "graph.onnx", tmp_path / "plain", shape
     )
     plain, with_it = Decoder(tmp_path / "plain", shape), Decoder(folder, shape)
-    found = [[*of.judge(asked(rows[0])).logprobs.values()] for of in (plain, with_it)]
-    assert np.abs(np.exp(found[0]) - np.exp(found[1])).max() > 0.2
+    found = [
+        np.exp([[*of.judge(asked(row)).logprobs.values()] for row in rows[:20]])
+        for of in (plain, with_it)
+    ]
+    assert np.abs(found[0] - found[1]).max() > 0.2  # of one row, the delimiters may say otherwise
 
 
 def test_a_reply_does_not_depend_on_what_was_read_before_or_is_asked_at_the_same_time(
