@@ -24,8 +24,8 @@ from bench.measuring import Clock, arguments
 from langchain_core.language_models import BaseChatModel
 from langchain_openai import ChatOpenAI
 
-from demur import RefChecker, resolve_model
-from demur.local import QWEN, find_judge
+from demur import RefChecker
+from demur.local import QWEN, find_judge, resolve_judge
 from demur.local.cores import usable_cores
 from demur.local.judge_files import kernels
 from demur.local.judges import ADAPTER
@@ -62,7 +62,7 @@ ANSWERS = {
     "20 more": " ".join(f"The loaf must cool for {hours} hours." for hours in range(3, 23)),
 }
 LONG = " ".join(PASSAGES)
-ENGINES = ("demur", "wheel")
+ENGINES = ("local", "wheel")
 _SMALL = """
 import json, resource, sys, time
 before = time.perf_counter()
@@ -130,7 +130,7 @@ def _checker(engine: str) -> RefChecker:
 
     Its model is loaded.
     """
-    model = {"demur": lambda: resolve_model("local"), "wheel": _wheel}.get(engine, lambda: engine)()
+    model = _wheel() if engine == "wheel" else resolve_judge(engine)
     checker = RefChecker(model, checker="adapter", claims="sentences")
     checker.invoke({"answer": "The shop is shut.", "contexts": ["The shop is shut."]})
     return checker
@@ -157,7 +157,7 @@ def _local(rounds: int) -> None:
         print(
             f"{what}: "
             + ", ".join(f"{engine} {median:.2f} s" for engine, median in medians.items())
-            + f", ratio {medians['demur'] / medians['wheel']:.2f}"
+            + f", ratio {medians['local'] / medians['wheel']:.2f}"
         )
     rates = {engine: statistics.median(rate) for engine, rate in tokens.items()}
     print("tokens a second: " + ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))

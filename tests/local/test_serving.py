@@ -106,8 +106,6 @@ def test_a_checker_judges_by_it(served: Served) -> None:
     assert [claim.support for claim in found.claims] == [pytest.approx(0.98), pytest.approx(0.01)]
     assert (found.usage.calls, found.usage.input_tokens) == (2, 2 * 99)
     assert httpx.get(f"{served.url}/health").json() == {"status": "ok"}
-    (model,) = httpx.get(f"{served.url}/v1/models").json()["data"]
-    assert model["id"] == "demur-judge"
 
 
 def test_many_ask_at_once(served: Served) -> None:
@@ -174,7 +172,6 @@ def test_without_the_key_it_answers_nobody(tmp_path: Path, monkeypatch: pytest.M
     with serving(tmp_path, key="of ours") as served:
         for headers in ({}, {"Authorization": "Bearer of yours"}, {"Authorization": "of"}):
             assert served.ask(**headers).status_code == 401
-        assert httpx.get(f"{served.url}/v1/models").status_code == 401
         found = RefChecker(f"judge:{served.url}").invoke(sample)
         assert found.passed is None
         assert "401" in str(found.error)

@@ -26,6 +26,7 @@ from typing_extensions import Self
 
 from demur._system import is_ending
 from demur.errors import MissingExtraError
+from demur.local.decoder import first_token
 from demur.local.judge_files import adapted_judge
 from demur.local.judges import ADAPTER, find_judge
 from demur.local.server import Endpoint, endpoint_of, load_runtime, name_of
@@ -161,11 +162,9 @@ class ChatLocal(ChatOpenAI):
         assert self._adapter is not None
         asked = [(one["role"], one["content"]) for one in convert_to_openai_messages(messages)]
         judged = adapted_judge(self._weights, self._adapter).judge(asked)
-        likely = [{"token": token, "logprob": value} for token, value in judged.logprobs.items()]
-        token = max(judged.logprobs, key=judged.logprobs.__getitem__)
-        first = {"token": token, "logprob": judged.logprobs[token], "top_logprobs": likely}
+        first = first_token(judged.logprobs)
         return AIMessage(
-            token,
+            first["token"],
             response_metadata={
                 "model_name": self.model_name,
                 "finish_reason": "length",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ class Judged:
     """The number of the prompt's tokens."""
     cached: int
     """How many of them were not read, because an earlier prompt began with the same."""
+
+
+def first_token(logprobs: Mapping[str, float]) -> dict[str, Any]:
+    """Return the likeliest of some tokens, and all of them, as OpenAI's protocol tells them."""
+    likely = [{"token": token, "logprob": value} for token, value in logprobs.items()]
+    return {**max(likely, key=itemgetter("logprob")), "top_logprobs": likely}
 
 
 class Decoder:

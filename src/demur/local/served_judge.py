@@ -19,6 +19,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
 from demur.errors import DemurError
+from demur.local.decoder import first_token
 from demur.local.eight_bits import QWEN_SHAPE
 from demur.local.judges import ADAPTED, SERVED_KEY, SERVED_NAME
 from demur.runtime import ashare, share
@@ -163,10 +164,8 @@ class ServedJudge(ChatOpenAI):
             raise self._foreign(
                 f"its reply has no probabilities of the tokens {', '.join(_TOKENS.values())}"
             )
-        token = max(logprobs, key=logprobs.__getitem__)
-        likely = [{"token": one, "logprob": value} for one, value in logprobs.items()]
-        first = {"token": token, "logprob": logprobs[token], "top_logprobs": likely}
-        reply.message.content = token
+        first = first_token(logprobs)
+        reply.message.content = first["token"]
         reply.generation_info = {**told, "logprobs": {"content": [first]}}
         return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from demur.errors import needs
-from demur.local.decoder import Judged
+from demur.local.decoder import Judged, first_token
 from demur.local.judges import SERVED_KEY, SERVED_NAME
 
 if TYPE_CHECKING:
@@ -140,17 +140,12 @@ def application(judge: Judge, key: str | None) -> Starlette:
                 return refused(400, str(error))
         return JSONResponse(_completion(judged))
 
-    async def models(request: Request) -> Response:
-        listed = {"id": SERVED_NAME, "object": "model", "owned_by": "demur"}
-        return forbidden(request) or JSONResponse({"object": "list", "data": [listed]})
-
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
     return Starlette(
         routes=[
             Route("/v1/chat/completions", completions, methods=["POST"]),
-            Route("/v1/models", models),
             Route("/health", health),
         ]
     )
@@ -166,12 +161,7 @@ def _told(error: ValidationError) -> str:
 
 def _completion(judged: Judged) -> dict[str, Any]:
     """Return a judgement as a chat completion of one token."""
-    token = max(judged.logprobs, key=judged.logprobs.__getitem__)
-    likely = [
-        {"token": one, "logprob": value, "bytes": [*one.encode()]}
-        for one, value in judged.logprobs.items()
-    ]
-    first = {**next(one for one in likely if one["token"] == token), "top_logprobs": likely}
+    first = first_token(judged.logprobs)
     return {
         "id": f"chatcmpl-{secrets.token_hex(8)}",
         "object": "chat.completion",
@@ -180,7 +170,7 @@ def _completion(judged: Judged) -> dict[str, Any]:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": token},
+                "message": {"role": "assistant", "content": first["token"]},
                 "logprobs": {"content": [first]},
                 "finish_reason": "length",
             }
