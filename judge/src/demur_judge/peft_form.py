@@ -35,7 +35,6 @@ _PARTS = {
 }
 """The name of each linear layer in transformers, by its name in llama.cpp."""
 _AGAIN = "Install demur-judge again: pip install --force-reinstall demur-judge"
-_UNFINISHED = ".part"
 
 
 class PeftFormError(Exception):
@@ -45,25 +44,23 @@ class PeftFormError(Exception):
 def write_peft(folder: Path) -> None:
     """Write the adapter in PEFT's form.
 
-    The files appear whole or not at all, `adapter_config.json` last. A folder that has them already
-    stays as it is.
-
     Args:
-        folder: A folder for these two files alone. It is made if it is missing.
+        folder: A new or an empty folder.
 
     Raises:
         PeftFormError: A package is missing, the GGUF is not the one whose sum is in `SHA256SUMS`,
             the folder has other files, or it cannot be written.
     """
     config, tensors = _in_peft_form()
-    if folder.exists() and not folder.is_dir():
-        raise PeftFormError(f"{folder} is a file, expected a folder. Name a new or an empty folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        contents = {TENSORS: tensors, CONFIG: config}
-        _refuse_foreign(folder, contents)
-        for name, content in contents.items():
-            _write_whole(folder / name, content)
+        if others := sorted(path.name for path in folder.iterdir()):
+            raise PeftFormError(
+                f"{folder} has other files ({', '.join(others[:3])}), expected a new or an empty "
+                "folder. Name another folder"
+            )
+        (folder / TENSORS).write_bytes(tensors)
+        (folder / CONFIG).write_bytes(config)  # last, since nothing loads a folder without it
     except OSError as error:
         raise PeftFormError(
             f"Cannot write to {folder}: {error.strerror or error}. Name a folder in which you may "
@@ -143,29 +140,3 @@ def _config(rank: int, alpha: float, tensors: Mapping[str, Any]) -> dict[str, An
         "use_dora": False,
         "use_rslora": False,
     }
-
-
-def _refuse_foreign(folder: Path, contents: Mapping[str, bytes]) -> None:
-    own = {*contents, *(f"{name}{_UNFINISHED}" for name in contents)}
-    foreign = sorted(path.name for path in folder.iterdir() if path.name not in own)
-    if foreign:
-        raise PeftFormError(
-            f"{folder} has other files ({', '.join(foreign[:3])}), expected a new or an empty "
-            "folder. Name another folder"
-        )
-    for name, content in contents.items():
-        path = folder / name
-        if path.exists() and path.read_bytes() != content:
-            raise PeftFormError(
-                f"{path} is of another adapter. Name another folder, or delete the file"
-            )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
-    try:
-        if not path.exists():
-            unfinished.write_bytes(content)
-            unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
