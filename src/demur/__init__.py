@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from demur.runtime import CallPolicy
     from demur.schema import (
         ActionOutcome,
+        Calculation,
         Category,
         Claim,
         ClaimLabel,
@@ -57,6 +58,7 @@ __all__ = [
     "AnswerRejected",
     "Block",
     "Budget",
+    "Calculation",
     "CallPolicy",
     "Cascade",
     "Category",
@@ -110,7 +112,7 @@ _MODULES = {
     "observe": ("ScoreCallbackHandler",),
     "schema": (
         *("Category", "Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample"),
-        *("ActionOutcome", "MissingString", "Span", "Threshold", "Usage"),
+        *("ActionOutcome", "Calculation", "MissingString", "Span", "Threshold", "Usage"),
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -8,6 +8,7 @@ fingerprints, whose making and comparing is a room inside this one (`fingerprint
 from demur.schema.base import Text
 from demur.schema.claims import (
     ActionOutcome,
+    Calculation,
     Category,
     Claim,
     ClaimLabel,
@@ -31,6 +32,7 @@ __all__ = [
     "FACTUAL",
     "NON_FACTUAL",
     "ActionOutcome",
+    "Calculation",
     "Category",
     "Claim",
     "ClaimLabel",

@@ -121,6 +121,24 @@ class MissingString(Value):
         return f'"{self.string}" stands in no reference{similar}'
 
 
+class Calculation(Value):
+    """Represent what follows from figures of the references about a figure of a claim."""
+
+    figure: Text
+    """The figure, as the claim writes it; it stands in no reference."""
+    follows: bool
+    """Whether the figure follows; if not, the calculation gives another one."""
+    text: Text
+    """The calculation with its result, such as "252 of 360 is 70 %"."""
+    operands: tuple[Evidence, ...]
+    """The figures of the references that go into it; a count may be the claim's or the question's
+    own."""
+
+    def __str__(self) -> str:
+        """Return the calculation, and the figure that it refutes, in words."""
+        return self.text if self.follows else f"{self.text}, not {self.figure}"
+
+
 class ActionOutcome(Word):
     """Name what came of an action that an assistant says it did."""
 
@@ -170,6 +188,9 @@ class Claim(Value):
     missing_strings: tuple[MissingString, ...] = ()
     """The identifiers and exact numbers of the claim that stand in none of the texts that it was
     checked against. A claim that has some is not labelled Entailment."""
+    calculations: tuple[Calculation, ...] = ()
+    """What was worked out about figures of the claim that stand in no reference. A claim with a
+    figure that comes out otherwise is labelled Contradiction."""
     action: ActionOutcome | None = None
     """What came of the action that the claim reports, by the calls in the contexts. None if there
     are no calls, or if the claim reports no action of the assistant and the calls do not refute
@@ -179,9 +200,14 @@ class Claim(Value):
 
     @property
     def reason(self) -> str | None:
-        """Return what the search for strings, or the calls, say against the claim, in words."""
+        """Return what calls, calculations or the search for strings say of the claim, in words."""
         of_action = None if self.action is None else _OF_ACTION.get(self.action)
-        return of_action or "; ".join(map(str, self.missing_strings)) or None
+        return of_action or "; ".join(map(str, (*self.calculations, *self.missing_strings))) or None
+
+    @property
+    def overruled(self) -> bool:
+        """Return whether a search or a calculation overrules a judge that supports the claim."""
+        return bool(self.missing_strings) or not all(one.follows for one in self.calculations)
 
 
 def failure_of(claim: Claim) -> Failure | None:

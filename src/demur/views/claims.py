@@ -13,7 +13,7 @@ from demur.views.elements import Element, element, separated
 from demur.views.folds import quotation, shortened
 from demur.views.pills import pill
 
-_REASON = "What a search for exact strings, or the calls of the agent, say against the claim."
+_REASON = "What calls, calculations or a search for exact strings say of the claim."
 
 
 class Numbered(NamedTuple):

@@ -53,7 +53,7 @@ class ShownClaim:
     error: str | None
     """The reason why there is no label."""
     reason: str | None
-    """What the search for strings, or the calls of an agent, say against the claim."""
+    """What calls of an agent, calculations or the search for strings say of the claim."""
     quotes: tuple[Quote, ...]
 
 
@@ -66,9 +66,8 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
             and so on; a reference whose name is empty is not named at all.
     """
     look = claim_look(claim)
-    overruled = claim.missing_strings and claim.label is ClaimLabel.NEUTRAL
     share = None
-    if claim.label is not None and not overruled:
+    if claim.label is not None and not claim.overruled:
         share = (claim.probabilities or {}).get(claim.label)
     return ShownClaim(
         text=claim.text,

@@ -131,12 +131,12 @@ def _decided(evaluation: Evaluation) -> tuple[ClaimLabel, dict[ClaimLabel, float
     if label is None:
         raise DemurError(f"the judge could not decide about the claim: {evaluation.explanation}")
     deciding = [claim for claim in evaluation.claims if claim.label is label]
-    claim = min(deciding, key=lambda claim: 0 if claim.missing_strings else claim.support or 0)
+    claim = min(deciding, key=lambda claim: 0 if claim.overruled else claim.support or 0)
     found, support = claim.probabilities or {}, claim.support or 0.0
     # `support` may come from another window of the references than the probabilities.
     rest = 1 - found[ClaimLabel.ENTAILMENT]
     shares = {one: (1 - support) * share / rest if rest else 0.0 for one, share in found.items()}
     shares[ClaimLabel.ENTAILMENT] = support
-    if claim.missing_strings:
+    if claim.overruled:
         shares[label], shares[ClaimLabel.ENTAILMENT] = shares[label] + support, 0.0
     return label, {one: min(1.0, share) for one, share in shares.items()}

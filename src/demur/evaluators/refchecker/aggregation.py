@@ -105,9 +105,9 @@ def least_support(claims: Sequence[Claim]) -> Score | None:
     claims does (docs/results.md, "The score of an answer"). And an answer reaches a threshold
     exactly if "strict" passes it with that threshold as the limit of each claim.
 
-    A claim with a string that stands in no reference counts as without any support, whatever the
-    checker says. A claim without a label has some texts that could not be judged, and these can
-    only add to its support.
+    A claim with a string that stands in no reference, or with a figure that comes out otherwise,
+    counts as without any support, whatever the checker says. A claim without a label has some texts
+    that could not be judged, and these can only add to its support.
 
     Args:
         claims: The claims that were checked, at least one.
@@ -125,7 +125,7 @@ def least_support(claims: Sequence[Claim]) -> Score | None:
 
 
 def _counted(claim: Claim) -> float:
-    return 0.0 if claim.missing_strings else claim.support or 0.0
+    return 0.0 if claim.overruled else claim.support or 0.0
 
 
 def _decide(

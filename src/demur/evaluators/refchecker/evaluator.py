@@ -21,18 +21,19 @@ from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaim
 from demur.evaluators.refchecker import checking, deciding
 from demur.evaluators.refchecker.actions import label_by_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
+from demur.evaluators.refchecker.calculations import worked_out
 from demur.evaluators.refchecker.checking import Checker, Group
 from demur.evaluators.refchecker.classifying import Classifier, classified
 from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
-from demur.evaluators.refchecker.exact_strings import missing_in
+from demur.evaluators.refchecker.exact_strings import is_code, missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.merging import counts_of, explanation, merged
 from demur.evaluators.refchecker.nearness import Chosen, choose, nearest_alone
 from demur.evaluators.refchecker.prompts import DECISION, RefCheckerPrompts
-from demur.evaluators.refchecker.references import Window
+from demur.evaluators.refchecker.references import Window, with_lines
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.refchecker.retrieval import NO_REFERENCES, any_text, find_references
 from demur.evaluators.refchecker.wording import with_words
@@ -415,6 +416,14 @@ class RefChecker(ClaimEvaluator):
         if not any_text(sample.contexts, sample.reference):
             unread = tuple(claim.model_copy(update={"error": NO_REFERENCES}) for claim in claims)
             return LabelledClaims(unread, (0.0,) * len(unread))
+        worked = [
+            () if is_code(claim, sample) else worked_out(claim.text, one.alone, sample)
+            for claim, one in zip(claims, shown, strict=True)
+        ]
+        lines = {
+            one.alone: [line for of in found for line in of.lines]
+            for one, found in zip(shown, worked, strict=True)
+        }
         different = list(dict.fromkeys(shown))
         known = recall(self, sample, [claim.alone for claim in different])
         new = [at for at, claim in enumerate(different) if claim.alone not in known]
@@ -436,6 +445,7 @@ class RefChecker(ClaimEvaluator):
             # Sentences, read by themselves, too, make the judge right more often (decision 60). But
             # those of several texts change with each text beside the right one (decision 67).
             windows = with_quotes(texts, near, of_several=not by_words)
+        windows = with_lines(windows, [lines[text] for text in texts], self._mode in _TOGETHER)
         together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
         for at, of_claim in enumerate(windows):
             together[of_claim].append(at)
@@ -456,7 +466,7 @@ class RefChecker(ClaimEvaluator):
         remember(self, sample, judged_now)
         every = known | judged_now
         read = [(every[claim.alone].windows, every[claim.alone].findings) for claim in shown]
-        labelled = merged(claims, read, missing_in(claims, sample))
+        labelled = merged(claims, read, worked, missing_in(claims, sample, worked))
         return replace(labelled, details=details)
 
     def _read(self, chosen: Sequence[Chosen]) -> dict[str, int]:

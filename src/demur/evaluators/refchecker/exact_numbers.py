@@ -22,7 +22,7 @@ _POWERS = {
     9: "b bn mrd billion billions milliarde milliarden milliard milliards",
     12: "trillion trillions billionen",
 }
-_LARGE = {word: 10.0**power for power, words in _POWERS.items() for word in words.split()}
+LARGE = {word: 10.0**power for power, words in _POWERS.items() for word in words.split()}
 _IN_WORDS = re.compile(
     r"hundred|hundert|\bcent\b|\bcien|thousand|tausend|\bmil(?:le)?\b|milli[oó]n|milliard|[百千万萬億亿]",
     re.IGNORECASE,
@@ -43,6 +43,14 @@ _SYMBOLS = {
 }
 _UNITS = {name: (of, factor) for of, names in _SYMBOLS.items() for name, factor in names.items()}
 """The dimension of each unit, and its factor."""
+DIMENSIONS = tuple(_SYMBOLS)
+"""The dimensions, each named by a unit: "m" is length."""
+_WORDS = {
+    **dict.fromkeys(("mile", "miles"), ("m", 1609.344)),
+    **dict.fromkeys(("foot", "feet", "ft"), ("m", 0.3048)),
+    **dict.fromkeys(("inch", "inches"), ("m", 0.0254)),
+    **dict.fromkeys(("pound", "pounds", "lb", "lbs"), ("g", 453.59237)),
+}
 _PREFIXES = {"mi": 1e-3, "ce": 1e-2, "ze": 1e-2, "ki": 1e3, "me": 1e6, "gi": 1e9}
 _BASES = {
     **{"met": ("m", 1.0), "gra": ("g", 1.0), "lit": ("l", 1.0), "byt": ("B", 1.0)},
@@ -115,16 +123,19 @@ def is_measured(claim: str, start: int, end: int) -> bool:
     )
 
 
-def _unit(text: str, end: int) -> tuple[str, float] | None:
+def unit_of(text: str, end: int) -> tuple[str, float, int] | None:
+    """Return the unit behind a number: its dimension, its factor, and where it ends; or None."""
     named = _UNIT.match(text, end)
-    if named is None or named[1] in _UNITS:
-        return None if named is None else _UNITS[named[1]]
+    if named is None:
+        return None
+    if known := _UNITS.get(named[1]) or _WORDS.get(named[1].lower()):
+        return (*known, named.end())
     plain = unicodedata.normalize("NFKD", named[1].lower()).encode("ascii", "ignore").decode()
     word = _UNIT_WORD.match(plain)
     if word is None:
         return None
     of, factor = _BASES[word[2]]
-    return of, factor * _PREFIXES.get((word[1] or "")[:2], 1.0)
+    return of, factor * _PREFIXES.get((word[1] or "")[:2], 1.0), named.end()
 
 
 def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
@@ -137,8 +148,8 @@ def _readings(said: str, text: str, end: int) -> Iterator[_Reading]:
         whole, _, decimals = re.sub(r"[.,](?=\d+$)", "|", said).partition("|")
         forms = [f"{''.join(filter(str.isdigit, whole))}.{decimals}"]
     following = _NEXT.match(text, end)
-    factor = _LARGE.get(following[1].lower(), 1.0) if following else 1.0
-    unit = _unit(text, end)
+    factor = LARGE.get(following[1].lower(), 1.0) if following else 1.0
+    unit = (found := unit_of(text, end)) and found[:2]
     for form in forms:
         whole, _, decimals = form.partition(".")
         zeros = len(form) - len(form.rstrip("0")) if form.isdigit() else 0

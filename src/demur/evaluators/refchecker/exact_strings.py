@@ -7,34 +7,51 @@ search of the text does. In doubt, a string counts as found.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import pairwise
 
+from demur.evaluators.refchecker.calculations import WorkedOut
 from demur.evaluators.refchecker.exact_numbers import LONGEST, has_value, is_measured
+from demur.evaluators.refchecker.figures import plain_signs
 from demur.evaluators.refchecker.units import units
 from demur.schema import Claim, MissingString, Sample
 
 
-def missing_in(claims: Sequence[Claim], sample: Sample) -> list[tuple[MissingString, ...]]:
+def missing_in(
+    claims: Sequence[Claim], sample: Sample, worked: Sequence[Sequence[WorkedOut]]
+) -> list[tuple[MissingString, ...]]:
     """Return the missing strings of each claim, held against a sample's references and question.
 
     A block of code has none: its author may choose names.
+
+    Args:
+        claims: The claims.
+        sample: The sample with its references.
+        worked: What is worked out about the figures of each claim. Of these, no string is missing.
     """
     texts = [document.page_content for document in sample.contexts]
     texts += [text for text in (sample.reference, sample.question) if text]
-    code = {unit.start for unit in units(sample.answer) if unit.kind == "code"}
     return [
         ()
-        if claim.span is not None and claim.span.start in code
-        else missing_strings(claim.text, texts)
-        for claim in claims
+        if is_code(claim, sample)
+        else missing_strings(
+            claim.text, texts, [(one.start, one.end) for one in known if one.follows is not None]
+        )
+        for claim, known in zip(claims, worked, strict=True)
     ]
 
 
-def missing_strings(claim: str, texts: Sequence[str]) -> tuple[MissingString, ...]:
+def is_code(claim: Claim, sample: Sample) -> bool:
+    """Return whether a claim is a block of code, whose author may choose names and numbers."""
+    code = {unit.start for unit in units(sample.answer) if unit.kind == "code"}
+    return claim.span is not None and claim.span.start in code
+
+
+def missing_strings(
+    claim: str, texts: Sequence[str], explained: Sequence[tuple[int, int]] = ()
+) -> tuple[MissingString, ...]:
     """Return the identifiers and exact numbers of a claim that stand in none of the texts.
 
     Identifiers are words with a digit, and words with signs that names have not: `ORD-48213-B`,
@@ -50,13 +67,18 @@ def missing_strings(claim: str, texts: Sequence[str]) -> tuple[MissingString, ..
     Args:
         claim: The claim, in any language.
         texts: The references, and the question.
+        explained: Places of the claim that are left out.
     """
     missing: dict[str, None] = {}
-    for start, end in _lacking(_plain(claim), [_plain(text) for text in texts]):
+    for start, end in _lacking(plain_signs(claim), [plain_signs(text) for text in texts]):
+        if any(start < last and first < end for first, last in explained):
+            continue
         missing[claim[start:end]] = None
         if len(missing) == _MOST_MISSING:
             break
-    return tuple(MissingString(string=one, nearest=_nearest(_plain(one), texts)) for one in missing)
+    return tuple(
+        MissingString(string=one, nearest=_nearest(plain_signs(one), texts)) for one in missing
+    )
 
 
 def _lacking(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -71,27 +93,6 @@ def _lacking(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
             runs = (claim[run[0].start() : run[-1].end()] for run in _groups(tokens, at))
             if not any(map(stands, runs)):
                 yield token.span()
-
-
-class _Signs(dict[int, str]):
-    """Map each character to a plain one, such as a hyphen or a space, so that offsets stay."""
-
-    def __missing__(self, code: int) -> str:
-        sign = chr(code)
-        kind = unicodedata.category(sign)
-        plain = "-" if kind == "Pd" else " " if kind in ("Zs", "Zl", "Zp") else sign
-        if 0xFF00 <= code <= 0xFFEF:
-            plain = unicodedata.normalize("NFKC", sign)
-        self[code] = plain if len(plain) == 1 else sign
-        return self[code]
-
-
-_SIGNS = _Signs({ord("’"): "'", ord("−"): "-"})
-
-
-@lru_cache(maxsize=256)  # the claims of an answer are held against the same texts
-def _plain(text: str) -> str:
-    return text.translate(_SIGNS)
 
 
 # -- What is sought --------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def _strings(text: str, with_digit: bool) -> dict[str, str]:
     """Return the words of a text with or without a digit, by their lower case."""
     return {
         token.group().lower(): text[slice(*token.span())]
-        for token in _TOKEN.finditer(_plain(text))
+        for token in _TOKEN.finditer(plain_signs(text))
         if any(map(str.isdigit, token.group())) is with_digit
     }
 

@@ -56,6 +56,7 @@ def index(passages: Iterable[Passage]) -> Index:
     return index_sentences(
         Sentence(passage.context, passage.start + start, passage.text[start:end])
         for passage in passages
+        if not passage.worked_out
         for start, end in sentences(passage.text)
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from demur.evaluators.base import LabelledClaims
 from demur.evaluators.refchecker.aggregation import merge
+from demur.evaluators.refchecker.calculations import WorkedOut
 from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.references import Window
@@ -15,36 +16,56 @@ from demur.schema import Claim, ClaimLabel, Evidence, MissingString
 def merged(
     claims: Sequence[Claim],
     read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]],
+    worked: Sequence[Sequence[WorkedOut]],
     missing: Sequence[Sequence[MissingString]],
 ) -> LabelledClaims:
     """Return the claims with their labels, merged over the windows, and with the evidence for them.
 
-    A claim with a string that stands in no reference is Neutral where the windows support it.
+    A claim with a string that stands in no reference is Neutral where the windows support it. A
+    claim with a figure that comes out otherwise is contradicted by the figures behind that.
 
     Args:
         claims: The claims that were checked.
         read: For each claim, the windows that it was checked against and the finding of each
             window.
+        worked: For each claim, what is worked out about its figures.
         missing: For each claim, its strings that stand in none of the references.
     """
     indexed: dict[Window, Index] = {}
     labelled = []
     confidence = []
-    for claim, (windows, findings), strings in zip(claims, read, missing, strict=True):
+    for claim, (windows, findings), known, strings in zip(
+        claims, read, worked, missing, strict=True
+    ):
         found = merge(finding.label for finding in findings)
-        overruled = found is ClaimLabel.ENTAILMENT and bool(strings)
-        label = ClaimLabel.NEUTRAL if overruled else found
+        refuted = any(one.follows is False for one in known)
+        label = found
+        if found is not None and refuted:
+            label = ClaimLabel.CONTRADICTION
+        elif found is ClaimLabel.ENTAILMENT and strings:
+            label = ClaimLabel.NEUTRAL
         evidence: list[Evidence] = []
         for finding, window in zip(findings, windows, strict=True):
             if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
                 if window not in indexed:
                     indexed[window] = index(window)
                 evidence += find_evidence(claim.text, indexed[window], label)
+        if label not in (None, ClaimLabel.NEUTRAL):
+            evidence += [
+                quote
+                for one in known
+                if one.follows is not None
+                for quote in one.quotes(label)
+                if not any(_within(quote, other) for other in evidence)
+            ]
         labelled.append(
             claim.model_copy(
                 update={
                     "label": label,
                     "probabilities": _probabilities(findings, found),
+                    "calculations": tuple(
+                        one.calculation(claim.text) for one in known if one.follows is not None
+                    ),
                     "missing_strings": tuple(strings),
                     "support": _support(findings),
                     "evidence": tuple(dict.fromkeys(evidence)),
@@ -52,8 +73,13 @@ def merged(
                 }
             )
         )
-        confidence.append(1.0 if overruled else _confidence(findings, found))
+        confidence.append(1.0 if label is not found else _confidence(findings, found))
     return LabelledClaims(tuple(labelled), tuple(confidence))
+
+
+def _within(quote: Evidence, other: Evidence) -> bool:
+    same = quote.context == other.context
+    return same and other.span.start <= quote.span.start and quote.span.end <= other.span.end
 
 
 def _probabilities(

@@ -19,6 +19,8 @@ class Passage:
     start: int
     """The passage's offset in the original string. It is `len(text)` characters long."""
     text: str
+    worked_out: bool = False
+    """Whether it is a calculation, which stands in no reference and is no evidence."""
 
 
 Window = tuple[Passage, ...]
@@ -55,6 +57,27 @@ def pack(pieces: Sequence[Passage], size: int) -> list[Window]:
             current, total = (), 0
         current, total = (*current, passage), total + tokens
     return [*packed, current] if current else packed
+
+
+def with_lines(
+    windows: Sequence[tuple[Window, ...]], lines: Sequence[Sequence[str]], together: bool
+) -> list[tuple[Window, ...]]:
+    """Return the windows of each claim with lines of calculations behind their passages.
+
+    Args:
+        windows: The windows of each claim.
+        lines: The lines of each claim.
+        together: Whether claims with the same windows are asked about in one request. Then each of
+            these windows has the lines of all of them.
+    """
+    shared: dict[object, dict[str, None]] = {}
+    keys = [of if together else at for at, of in enumerate(windows)]
+    for key, of_claim in zip(keys, lines, strict=True):
+        shared.setdefault(key, {}).update(dict.fromkeys(of_claim))
+    return [
+        tuple((*one, *(Passage(None, 0, line, True) for line in shared[key])) for one in of)
+        for key, of in zip(keys, windows, strict=True)
+    ]
 
 
 def window_text(window: Window) -> str:

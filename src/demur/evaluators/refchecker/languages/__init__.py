@@ -32,6 +32,10 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "question": ("asks", "states", "linked", "goes_on"),
     "contrast": ("always", "here", "joining"),
     "actions": ("did", "did_not", "undone", "again", "every"),
+    "figures": (
+        *("counts", "fractions", "periods", "months"),
+        *("total", "difference", "mean", "each", "about"),
+    ),
     "words": ("verbs", "pronouns", "function", "numbers", "denial", "referring"),
 }
 """The groups of a file, each with its lists."""
@@ -121,6 +125,27 @@ class Language:
             inner = rf"(?<![{WORD_SIGNS}]){inner}(?![{WORD_SIGNS}])"
         return re.compile(inner)
 
+    def places(self, name: str, text: str) -> Iterator[tuple[int, int, int]]:
+        """Yield which entry of an ordered list stands where in a text: its number from 1 on."""
+        for match in self._numbered(name).finditer(text):
+            yield int((match.lastgroup or "_0")[1:]), match.start(), match.end()
+
+    def entry(self, name: str, text: str, at: int) -> tuple[int, int] | None:
+        """Return which entry of an ordered list stands at a place, and where it ends."""
+        match = self._numbered(name).match(text, at)
+        return match and (int((match.lastgroup or "_0")[1:]), match.end())
+
+    def _numbered(self, name: str) -> re.Pattern[str]:
+        """Return the pattern with a group for each entry; the last one is tried first."""
+        key = ((name,), "numbered")
+        if key not in self._patterns:
+            entries = [f"(?P<_{n}>{_composed(one)})" for n, one in enumerate(self._list(name), 1)]
+            inner = f"(?:{'|'.join(reversed(entries))})"
+            if self.spaced:
+                inner = rf"(?<![^\W\d]){inner}(?![{WORD_SIGNS}])"  # "45min"
+            self._patterns[key] = re.compile(inner)
+        return self._patterns[key]
+
     def says_nothing(self, clause: str, *lists: str) -> bool:
         """Return whether a clause is one of some lists as a whole, with the rest that it may have.
 
@@ -163,6 +188,7 @@ class Language:
         texts = [
             text
             for group in ("parts", *_LISTS)
+            if group != "figures"  # its words say nothing of what a sentence is
             for one in self.data.get(group, {}).values()
             for text in one
         ]
