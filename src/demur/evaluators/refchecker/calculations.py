@@ -8,6 +8,7 @@ ones count: so few that hardly a wrong figure is explained by accident. No model
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -21,8 +22,9 @@ from demur.evaluators.refchecker.figures import (
     YEAR,
     Figure,
     figures,
+    in_unit,
 )
-from demur.evaluators.refchecker.operands import operands, telling
+from demur.evaluators.refchecker.operands import Operand, operands, telling
 from demur.evaluators.refchecker.operations import (
     TELLING,
     Sought,
@@ -96,10 +98,21 @@ def worked_out(claim: str, asked: str, sample: Sample) -> tuple[WorkedOut, ...]:
     found = []
     for one in own:
         if near and not any(_is(one, other) for other in given):
-            pool = Pool(near, words - telling(claim[one.start : one.end]))
+            pool = Pool(_in_kind(near, one), words - telling(claim[one.start : one.end]))
             counts = [other for other in (*own, *figures(question)) if other is not one]
             found.append(_found(Sought(claim, one, pool, counts)))
     return tuple(one for one in found if one is not None)
+
+
+def _in_kind(near: Sequence[Operand], one: Figure) -> Sequence[Operand]:
+    """Return the operands, and if none has the kind of a figure, those without a unit in it too.
+
+    The unit may stand elsewhere: in "Days taken", in "currency": "USD".
+    """
+    if one.kind in (NUMBER, PERCENT) or any(of.figure.kind == one.kind for of in near):
+        return near
+    bare = [of for of in near if of.figure.kind == NUMBER and not of.figure.in_words]
+    return [*near, *(replace(of, figure=in_unit(of.figure, one.kind, one.scale)) for of in bare)]
 
 
 def _as_duration(one: Figure, text: str) -> Figure:
@@ -113,7 +126,10 @@ def _is(one: Figure, other: Figure) -> bool:
     if one.kind == other.kind:
         return one.value == other.value and (one.scale == other.scale or one.kind not in WITH_UNITS)
     # "12" may be 12 hours, if the text does not say so.
-    return NUMBER in (one.kind, other.kind) and one.value / one.scale == other.value / other.scale
+    kinds = {one.kind, other.kind}
+    in_words = PERCENT in kinds and (one.in_words or other.in_words)
+    same = one.value / one.scale == other.value / other.scale
+    return NUMBER in kinds and same and not in_words
 
 
 def _found(sought: Sought) -> WorkedOut | None:

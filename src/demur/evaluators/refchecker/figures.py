@@ -109,7 +109,7 @@ _PERIODS = [*(Decimal(n) for n in (1, 60, 3600, 86400, 604800)), ONE, Decimal(12
 _FRACTIONS = (Decimal(50), Decimal(100) / 3, Decimal(25))
 _JOINED = re.compile(r"[^\d.;:!?]{0,5}")
 _CLOCK = re.compile(
-    r"(?<![\d:.,])(\d{1,2})"
+    r"(?:(?:(午前|上午|오전)|(午後|下午|오후)) ?)?(?<![\d:.,])(\d{1,2})"
     r"(?:(?::| ?h ?| Uhr | ?[点點时時] ?)([0-5]\d)(?![\d:])|(?= ?[ap]\.?m\b)|(?= Uhr))"
     r"(?: ?([ap])\.?m\b)?",
     re.IGNORECASE,
@@ -123,7 +123,7 @@ _DATES = (
 _DAY_BEFORE = re.compile(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|º|er)?(?: (?:of|de))? ?$")
 _DAY_BEHIND = re.compile(r"\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:.])")
 _YEAR_BEHIND = re.compile(r"\.?,?(?: de)? (\d{4})(?!\d)")
-_YEAR = re.compile(r"1[4-9]\d\d|20\d\d")
+A_YEAR = re.compile(r"1[4-9]\d\d|20\d\d")
 _DECADE = re.compile(r"\d{4}'?s\b")
 _NO_YEAR = 2001
 
@@ -182,7 +182,7 @@ def _measured(one: Figure, text: str, lower: str, known: Sequence[Language]) -> 
     if percent := _PERCENT.match(text, end):
         return replace(one, end=percent.end(), kind=PERCENT)
     if text[end : end + 1] == "割":  # tenths
-        return _in_unit(replace(one, end=end + 1), PERCENT, Decimal(10))
+        return in_unit(replace(one, end=end + 1), PERCENT, Decimal(10))
     if text[one.start - 1 : one.start] == "%" and not text[: one.start - 1][-1:].isdigit():
         return replace(one, start=one.start - 1, kind=PERCENT)
     before = _MONEY_BEFORE.search(text[max(0, one.start - 5) : one.start])
@@ -191,7 +191,7 @@ def _measured(one: Figure, text: str, lower: str, known: Sequence[Language]) -> 
     if large and not one.in_words and (before or len(large[1].encode()) > 1):
         worth = Decimal(int(LARGE.get(large[1].lower(), 1)))
         if worth > 1:
-            one = _in_unit(replace(one, end=large.end()), one.kind, worth)
+            one = in_unit(replace(one, end=large.end()), one.kind, worth)
             end = one.end
     if before and (sign := _CURRENCIES.get(before[1].lower())):
         return replace(one, start=one.start - len(before[0]), kind=sign)
@@ -205,19 +205,20 @@ def _measured(one: Figure, text: str, lower: str, known: Sequence[Language]) -> 
         if period:
             number, last = period
             kind = TIME if number <= 5 else MONTHS
-            return _in_unit(replace(one, end=last), kind, _PERIODS[number - 1])
+            return in_unit(replace(one, end=last), kind, _PERIODS[number - 1])
     if _DECADE.match(text, one.start):
         return None
     if unit := unit_of(text, end):
         kind, factor, end = unit
-        return _in_unit(replace(one, end=end), kind, Decimal(str(factor)))
-    if _YEAR.fullmatch(text, one.start, end):
+        return in_unit(replace(one, end=end), kind, Decimal(str(factor)))
+    if A_YEAR.fullmatch(text, one.start, end):
         return replace(one, kind=YEAR)
     beside = re.match(rf"[{_LETTER}]", text[end : end + 1])
     return None if beside and not one.in_words else one
 
 
-def _in_unit(one: Figure, kind: str, scale: Decimal) -> Figure:
+def in_unit(one: Figure, kind: str, scale: Decimal) -> Figure:
+    """Return a number in a unit of a kind."""
     value, quantum = one.value * scale, one.quantum * scale
     return replace(one, value=value, quantum=quantum, kind=kind, scale=scale)
 
@@ -233,7 +234,7 @@ def periods(text: str) -> tuple[tuple[str, Decimal], ...]:
 def with_unit(one: Figure, unit: str) -> Figure:
     """Return a number in the unit that stands elsewhere, such as in the head of its column."""
     found = figures(f"1 {unit}")
-    return _in_unit(one, found[0].kind, found[0].scale) if found else one
+    return in_unit(one, found[0].kind, found[0].scale) if found else one
 
 
 def _joined(text: str, found: Sequence[Figure]) -> Iterator[Figure]:
@@ -262,11 +263,12 @@ def _joined(text: str, found: Sequence[Figure]) -> Iterator[Figure]:
 
 def _clocks(text: str) -> Iterator[Figure]:
     for match in _CLOCK.finditer(text):
-        hour, half = int(match[1]), (match[3] or "").lower()
+        half = "a" if match[1] else "p" if match[2] else (match[5] or "").lower()
+        hour = int(match[3])
         if hour > 24 or (half and hour > 12):
             continue
         hour = hour % 12 + 12 * (half == "p") if half else hour
-        yield Figure(*match.span(), Decimal(60 * hour + int(match[2] or 0)), ONE, CLOCK)
+        yield Figure(*match.span(), Decimal(60 * hour + int(match[4] or 0)), ONE, CLOCK)
 
 
 def _dates(text: str, lower: str, known: Sequence[Language]) -> Iterator[Figure]:

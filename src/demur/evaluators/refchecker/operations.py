@@ -13,6 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 
 from demur.evaluators.refchecker.figures import (
+    A_YEAR,
     CLOCK,
     DATE,
     MONTHS,
@@ -34,10 +35,12 @@ _HOUR, _DAY, _YEAR = Decimal(3600), Decimal(86400), Decimal(12)
 _MINUTES_OF_DAY = 24 * 60
 _MONTH_IN_DAYS = Decimal("30.436875")
 _MOST_COUNTED = 1000
+_MORE = ("less", "more")
 # A percentage stands so many sentences from what it is of.
 _NEAR_PERCENT = 3
 TELLING = 2
 """What is added to the fit of a calculation that hardly gives a figure by accident."""
+_A_NUMBER = re.compile(r"\d(?:[\d.,' ]*\d)?|^[^\W\d]+")
 # What is taken off where no word of the claim speaks for an operation.
 _UNSAID = -2
 
@@ -83,15 +86,14 @@ class Sought:
     def shown(self, value: Decimal) -> str:
         """Return a value in the unit and with the signs of the figure."""
         one = self.figure
-        if one.kind == TIME and one.scale <= _HOUR:
+        said = plain_signs(self.claim[one.start : one.end])
+        plain = value % one.scale == 0 and len(_A_NUMBER.findall(said)) == 1
+        if one.kind == TIME and one.scale <= _HOUR and not plain:
             hours, seconds = divmod(value, _HOUR)
             parts = zip((hours, *divmod(seconds, 60)), ("hour", "minute", "second"), strict=True)
-            said = [f"{number(n)} {name}{'s' * (n != 1)}" for n, name in parts if n]
-            return " and ".join(said) or "0"
-        said_so = plain_signs(self.claim[one.start : one.end])
-        digits = re.search(r"\d(?:[\d.,' ]*\d)?|^\w+", said_so)
-        result = number(value / one.scale)
-        return said_so[: digits.start()] + result + said_so[digits.end() :] if digits else result
+            shown = [f"{number(n)} {name}{'s' * (n != 1)}" for n, name in parts if n]
+            return " and ".join(shown) or "0"
+        return _A_NUMBER.sub(number(value / one.scale), said, count=1)
 
 
 def workings(sought: Sought) -> Iterator[Working]:
@@ -123,13 +125,18 @@ def _in_other_forms(sought: Sought, same: Sequence[Operand]) -> Iterator[Working
         value = of.figure.value
         if of.figure.scale != one.scale and one.kind in WITH_UNITS:
             text = f"{of.written} is {sought.shown(value)}"
-            yield Working(value, (of,), text, TELLING, named=True)
+            yield Working(value, (of,), text, TELLING)
         elif of.figure.quantum < last_digit(one) and (sought.about or len(digits(one)[0]) > 1):
             near = rounded(value, last_digit(one))
             plus = 3 if abs(near - one.value) < one.value / 10 else 0
             if near != value:
-                text = f"{of.written} is about {sought.shown(near)}"
+                less = near > value
+                text = f"{of.written} is about {sought.shown(near)}, a little {_MORE[not less]}"
                 yield Working(near, (of,), text, plus if sought.about else -1, sought.about)
+                if sought.about:  # "over 7.8 million", "almost 7.9 million"
+                    other = near - last_digit(one) if less else near + last_digit(one)
+                    text = f"{of.written} is {_MORE[less]} than {sought.shown(other)}"
+                    yield Working(other, (of,), text, plus - 1)
     as_fraction = {PERCENT: (NUMBER, _HUNDRED), NUMBER: (PERCENT, 1 / _HUNDRED)}
     if one.kind in as_fraction:
         kind, factor = as_fraction[one.kind]
@@ -148,7 +155,7 @@ def _sums(sought: Sought, same: Sequence[Operand]) -> Iterator[Working]:
         yield from _invoices(sought, same)
     if "total" in cues or not cues:
         bare = one.kind in (NUMBER, PERCENT) and not cues
-        for of in columns(same) if bare else pool.sets(same, 3 if cues else 2):
+        for of in pool.wholes(same) if bare else pool.sets(same, 3 if cues else 2):
             text = f"{_listed(of)} = {sought.shown(_sum(of))}"
             yield Working(_sum(of), of, text, 0 if cues else _UNSAID, bool(cues), adds=True)
     if "mean" in cues:
@@ -156,6 +163,11 @@ def _sums(sought: Sought, same: Sequence[Operand]) -> Iterator[Working]:
             mean = _sum(of) / len(of)
             text = f"({_listed(of)}) / {len(of)} = {sought.shown(mean)}"
             yield Working(mean, of, text, named=True, adds=True)
+        for total in same:
+            for count, written, of in _counts(sought, total, (NUMBER,)):
+                value = total.figure.value / count
+                text = f"{total.written} / {written} = {sought.shown(value)}"
+                yield Working(value, (*of, total), text, named=not of)
 
 
 def _invoices(sought: Sought, same: Sequence[Operand]) -> Iterator[Working]:
@@ -180,7 +192,7 @@ def _differences(sought: Sought, same: Sequence[Operand]) -> Iterator[Working]:
     for a, b in sought.pool.pairs(same):
         more, less = (a, b) if a.figure.value >= b.figure.value else (b, a)
         rest = more.figure.value - less.figure.value
-        text = f"{more.written} - {less.written} = {sought.shown(rest)}"
+        text = f"{more.written} is {sought.shown(rest)} more than {less.written}"
         yield Working(rest, (more, less), text, 0 if cues else _UNSAID, bool(cues))
 
 
@@ -191,9 +203,10 @@ def _shares(sought: Sought, of: Sequence[Operand]) -> Iterator[Working]:
         if not 0 < less.figure.value < more.figure.value or more.figure.value <= 1:
             continue
         if "difference" in sought.cues:
-            change = (b.figure.value - a.figure.value) / a.figure.value * _HUNDRED
-            text = f"from {a.written} to {b.written} is {change:+.1f} %"
-            yield Working(change, (a, b), text, named=True)
+            for x, y, plus in _in_order(a, b):
+                change = (y.figure.value - x.figure.value) / x.figure.value * _HUNDRED
+                text = f"from {x.written} to {y.written} is {change:+.1f} %"
+                yield Working(change, (x, y), text, plus, named=True)
             continue
         share = less.figure.value / more.figure.value * _HUNDRED
         text = f"{less.written} of {more.written} is {number(share)} %"
@@ -208,12 +221,23 @@ def _shares(sought: Sought, of: Sequence[Operand]) -> Iterator[Working]:
             )
 
 
+def _in_order(a: Operand, b: Operand) -> list[tuple[Operand, Operand, float]]:
+    """Return the earlier figure and the later one; both orders if no years tell them."""
+    years = [[word for word in one.own if A_YEAR.fullmatch(word)] for one in (a, b)]
+    if len(years[0]) == len(years[1]) == 1 and years[0] != years[1]:
+        return [(a, b, 0)] if years[0] < years[1] else [(b, a, 0)]
+    return [(a, b, 0), (b, a, -1)]
+
+
 def _spans(sought: Sought) -> Iterator[Working]:
     """Yield the times between two times of day, two dates or two years."""
     pool, in_time = sought.pool, sought.figure.kind == TIME
     spans: list[tuple[Operand, Operand, Decimal]] = []
     for a, b in pool.pairs(pool.kinds[CLOCK] if in_time else ()):
-        minutes = (b.figure.value - a.figure.value + _MINUTES_OF_DAY) % _MINUTES_OF_DAY
+        minutes = (b.figure.value - a.figure.value) % _MINUTES_OF_DAY
+        if minutes < 0:  # the next day, or the afternoon: "10:45 to 1:20"
+            spans.append((a, b, (minutes + _MINUTES_OF_DAY) * 60))
+            minutes = minutes % (_MINUTES_OF_DAY // 2) + _MINUTES_OF_DAY // 2
         spans.append((a, b, minutes * 60))
     for a, b in pool.pairs(pool.kinds[DATE]):
         days = abs(b.figure.value - a.figure.value)
@@ -227,33 +251,41 @@ def _spans(sought: Sought) -> Iterator[Working]:
 
 def _products(sought: Sought, same: Sequence[Operand]) -> Iterator[Working]:
     """Yield products with a count, which the claim or the question may have, or a period."""
-    one, kinds = sought.figure, sought.pool.kinds
-    times = () if one.kind == TIME else (*kinds[TIME], *kinds[MONTHS])
-    counts: list[tuple[Figure, str, tuple[Operand, ...]]] = [
-        *((of.figure, of.written, (of,)) for of in (*kinds[NUMBER], *times)),
-        *((of, number(of.value / of.scale), ()) for of in sought.counts),
-    ]
+    one = sought.figure
     for price in same:
-        if price.figure.value <= price.figure.scale:
-            continue
         each = cued("figures.each", price.said)
-        for count, written, of in counts:
-            often = count.value / count.scale
-            whole = often == often.to_integral_value() and 1 < often < _MOST_COUNTED
-            periodic = (TIME, MONTHS)
-            needed = count.kind in periodic or one.kind in (NUMBER, *periodic)
-            if not whole or count is price.figure or (needed and not each):
-                continue
-            if sought.pool.near(price, *of):
-                value = price.figure.value * often
-                text = f"{written} × {price.written} = {sought.shown(value)}"
-                # "The 5 licences cost $745" has the count itself.
-                plus = each - ("total" in sought.cues and not each) + (not of)
-                yield Working(value, (*of, price), text, plus, each)
+        if price.figure.value <= price.figure.scale or (
+            one.kind in (NUMBER, TIME, MONTHS) and not each
+        ):
+            continue
+        counted = (NUMBER, TIME, MONTHS) if each and one.kind != TIME else (NUMBER,)
+        for often, written, of in _counts(sought, price, counted):
+            value = price.figure.value * often
+            text = f"{written} × {price.written} = {sought.shown(value)}"
+            # "The 5 licences cost $745" has the count itself.
+            plus = each - ("total" in sought.cues and not each) + (not of)
+            yield Working(value, (*of, price), text, plus, each)
         for often in _in_longer_periods(price, sought.claim) if each else ():
             value = price.figure.value * often
             text = f"{number(often)} × {price.written} = {sought.shown(value)}"
             yield Working(value, (price,), text, 1, named=True)
+
+
+def _counts(
+    sought: Sought, beside: Operand, kinds: Sequence[str]
+) -> Iterator[tuple[Decimal, str, tuple[Operand, ...]]]:
+    """Yield whole numbers of the claim, the question and near an operand, each as it is written."""
+    found = [(of, number(of.value / of.scale), ()) for of in sought.counts if of.kind in kinds]
+    near: list[tuple[Figure, str, tuple[Operand, ...]]] = [
+        (of.figure, of.written, (of,))
+        for kind in kinds
+        for of in sought.pool.kinds[kind]
+        if of is not beside and sought.pool.near(beside, of)
+    ]
+    for count, written, of in (*near, *found):
+        often = count.value / count.scale
+        if often == often.to_integral_value() and 1 < often < _MOST_COUNTED:
+            yield often, written, of
 
 
 def _in_longer_periods(price: Operand, claim: str) -> Iterator[Decimal]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -67,7 +67,7 @@ class Pool:
         neighbours up to `most` of them.
         """
         named = tuple(one for one in of if self.named(one))
-        found = [*columns(of), *self.ranges(of), named, tuple(of)]
+        found = [*self.wholes(of), named, tuple(of)]
         for size in range(2, most + 1):
             if size == 2 or len(of) <= _MOST_IN_THREES:
                 found += [some for some in combinations(of, size) if self.near(*some)]
@@ -81,6 +81,15 @@ class Pool:
             and (not in_words or len({one.line for one in some}) == 1)
         ]
 
+    def wholes(self, of: Sequence[Operand]) -> list[tuple[Operand, ...]]:
+        """Return columns, rows and sentences, and what of a column the claim names."""
+        named = (
+            tuple(one for one in column if self.named(one))
+            for column in columns(of)
+            if column[0].column is not None
+        )
+        return [*columns(of), *rows(of), *self.ranges(of), *(some for some in named if some[1:])]
+
     def ranges(self, of: Sequence[Operand]) -> list[tuple[Operand, ...]]:
         """Return the parts of columns whose ends the claim names: "from Monday to Friday"."""
         found = []
@@ -93,7 +102,16 @@ class Pool:
 
 def columns(of: Sequence[Operand]) -> list[tuple[Operand, ...]]:
     """Return the operands of each column, and of each sentence, that has several."""
+    return _grouped(of, lambda one: one.column or one.line)
+
+
+def rows(of: Sequence[Operand]) -> list[tuple[Operand, ...]]:
+    """Return the operands of each row, item and sentence that has several."""
+    return _grouped(of, lambda one: one.line)
+
+
+def _grouped(of: Sequence[Operand], key: Callable[[Operand], object]) -> list[tuple[Operand, ...]]:
     found: dict[object, list[Operand]] = defaultdict(list)
     for one in of:
-        found[one.column or one.line].append(one)
-    return [tuple(column) for column in found.values() if len(column) > 1]
+        found[key(one)].append(one)
+    return [tuple(group) for group in found.values() if len(group) > 1]
