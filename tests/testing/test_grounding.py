@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from demur import Evaluation, RefChecker
 from demur.testing import assert_grounded
-from support.fakes import ScriptedModel
+from support.fakes import ScriptedModel, saying
 
 GUIDE = "The Louvre, in Paris, opened as a museum in 1793. It holds about 500,000 works of art."
 
@@ -80,6 +80,17 @@ def test_of_many_failing_claims_the_first_are_shown_and_the_others_counted() -> 
 
 def test_a_missing_identifier_is_not_repeated_as_a_word() -> None:
     assert failure("It is model 2J.", GUIDE)[-1] == "        not in the contexts: 2J, model"
+
+
+def test_a_failure_says_what_a_wrong_figure_would_be() -> None:
+    said = failure(
+        "The offices in Leeds and York have 31 employees in total.",
+        "The office in Leeds has 12 employees and the office in York has 17 employees.",
+        evaluator=RefChecker(saying("1. Entailment"), claims="sentences"),
+    )
+    assert said[-4].startswith("    Contradiction: ")
+    assert said[-3].strip() == "12 + 17 = 29, not 31"
+    assert "12 employees and the office in York" in said[-2]
 
 
 @pytest.mark.parametrize("contexts", [(one for one in [GUIDE]), {GUIDE}, [1], 1])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from markupsafe import Markup
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
+from demur import Calculation, Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
 from demur._text import harmless, replace_surrogates
 from demur.guard import Attempt, Feedback, Guarded, Trace, feedback_on
 from demur.observe import Record
@@ -55,6 +55,12 @@ def claims(draw: Any) -> Claim:
         missing_strings=tuple(
             MissingString(string=string, nearest=nearest)
             for string, nearest in draw(st.lists(st.tuples(TEXTS, st.none() | TEXTS), max_size=2))
+        ),
+        calculations=tuple(
+            Calculation(figure=figure, follows=follows, text=text, operands=())
+            for figure, follows, text in draw(
+                st.lists(st.tuples(TEXTS, st.booleans(), TEXTS), max_size=2)
+            )
         ),
     )
 

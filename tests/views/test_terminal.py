@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from rich.console import Console
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
+from demur import Calculation, Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span, Usage
 from demur.guard import Attempt
 from demur.guard.edits import places_of
 from demur.observe import Record
@@ -71,6 +71,13 @@ def test_strings_that_stand_in_no_reference_are_told() -> None:
     told = '"ORD-48231-B" stands in no reference, where "ORD-48213-B" is the most similar'
     assert f'{told}; "3␛14" stands in no reference' in shown
     assert shown.count("stands in no reference") == 2
+
+
+def test_a_calculation_is_told_with_the_figure_that_it_refutes() -> None:
+    one = Calculation(figure="80\x1b%", follows=False, text="252 of 360 is 70 %", operands=())
+    bad = Claim(text="80 % would", label=ClaimLabel.CONTRADICTION, calculations=(one,))
+    shown = _shown(_evaluation(claims=(*CLAIMS, bad)), terminal=False, width=200)
+    assert shown.count("252 of 360 is 70 %, not 80␛%") == 1
 
 
 def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:

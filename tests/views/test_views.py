@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
+from demur import Calculation, Claim, ClaimLabel, Evaluation, Evidence, MissingString, Span
 from demur._secrets import SECRET
 from demur.guard import Attempt, Guarded, Trace
 from demur.observe.redaction import redactor
@@ -209,6 +209,27 @@ def test_strings_that_stand_in_no_reference_are_marked_and_told_on_hovering() ->
     assert "exact strings" in page.one("demur-why")["title"]
     hovered = [one["title"] for one in page.elements if "a claim" in one.get("title", "")]
     assert [line in title for title in hovered] == [False, True]
+
+
+def test_a_calculation_is_told_with_the_figure_that_it_refutes() -> None:
+    refuted, fine = (
+        Calculation(figure="<b>80%", follows=follows, text="252 of 360\x1b is 70 %", operands=())
+        for follows in (False, True)
+    )
+    shares = {GOOD: 0.9, DOUBT: 0.05, BAD: 0.05}
+    wrong, right = (
+        claim(label, said, WRONG, calculations=(one,), probabilities=shares)
+        for label, said, one in ((BAD, "4,000 km", refuted), (GOOD, "The Danube", fine))
+    )
+    page = view(wrong, right)
+    told = ["252 of 360␛ is 70 %, not <b>80%", "252 of 360␛ is 70 %"]
+    assert page.texts("demur-why") == told
+    assert all("calculations" in one["title"] for one in page.all("demur-why"))
+    # The judge's share of a label that is not the judge's would mislead.
+    assert [one["text"] for one in page.all("demur-label")[1:]] == [
+        "✗ Contradiction",
+        "✓ Entailment 90%",
+    ]
 
 
 def test_an_answer_without_places_is_plain_and_shown_once() -> None:

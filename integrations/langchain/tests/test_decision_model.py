@@ -23,7 +23,8 @@ from langchain_core.tools import tool
 
 import langchain_demur
 from demur import DemurError, Evaluation, RefChecker
-from demur.schema import Claim, ClaimLabel, MissingString, Usage
+from demur.local import SmallJudge
+from demur.schema import Calculation, Claim, ClaimLabel, MissingString, Usage
 from support.fakes import scripted
 
 pytest.importorskip("demur_judge")
@@ -157,6 +158,23 @@ def test_a_claim_with_an_identifier_of_no_reference_is_not_supported(
     assert max(choice.probabilities, key=choice.probabilities.__getitem__) == "Neutral"
 
 
+def test_a_claim_with_a_figure_that_comes_out_otherwise_is_contradicted(
+    model: ClaimDecisionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offices = "The office in Leeds has 12 employees and the office in York has 17 employees."
+    claim = "The offices in Leeds and York have 31 employees in total."
+    believing = {E: 0.9, N: 0.06, C: 0.04}
+    monkeypatch.setattr(SmallJudge, "predict", lambda _, pairs: [believing] * len(pairs))
+    (judged,) = RefChecker("small").invoke({"answer": claim, "contexts": [offices]}).claims
+    assert (judged.support or 0) > 0.5  # else this would show nothing
+    found = model.invoke({**request(claim), "state": {"reference": offices, "claim": claim}})
+    choice = found.choices["label"]
+    assert choice.choice == "Contradiction"
+    assert found.nouls["supported"].noul == choice.probabilities["Entailment"] == 0
+    assert choice.confidence == choice.probabilities["Contradiction"] > 0.5
+    assert sum(choice.probabilities.values()) == pytest.approx(1)
+
+
 shares = st.tuples(*[st.floats(0, 1)] * 3).filter(lambda drawn: sum(drawn) > 0.001)
 
 
@@ -165,15 +183,17 @@ def claims(draw: Any) -> Claim:
     """Return a claim as RefChecker labels it; its support may be of another window."""
     drawn = draw(shares)
     e, n, c = (share / sum(drawn) for share in drawn)
-    overruled = draw(st.booleans())
+    overruled, refuted = draw(st.booleans()), draw(st.booleans())
     label = E if e >= 0.5 else N if n >= c else C
     missing = (MissingString(string="AB-1", nearest=None),) if overruled else ()
+    worked = (Calculation(figure="3", follows=not refuted, text="1 + 1 = 2", operands=()),)
     return Claim(
         text="It is so.",
-        label=N if overruled and label is E else label,
+        label=C if refuted else N if overruled and label is E else label,
         probabilities={E: e, N: n, C: c},
         support=e if label is E else draw(st.floats(e, 0.5, exclude_max=True)),
         missing_strings=missing,
+        calculations=worked,
     )
 
 
@@ -187,7 +207,7 @@ def test_the_numbers_always_agree_with_the_label(found: list[Claim], usage: int)
         response = ClaimDecisionModel("small").invoke(request(RIGHT))
     choice, noul = response.choices["label"], response.nouls["supported"].noul
     assert choice.choice == label
-    worst = [0 if one.missing_strings else one.support or 0 for one in found if one.label is label]
+    worst = [0 if one.overruled else one.support or 0 for one in found if one.label is label]
     assert noul == choice.probabilities["Entailment"] == min(worst)
     assert (noul >= 0.5) is (label is E)
     assert choice.confidence == choice.probabilities[label]

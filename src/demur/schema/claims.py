@@ -190,7 +190,7 @@ class Claim(Value):
     checked against. A claim that has some is not labelled Entailment."""
     calculations: tuple[Calculation, ...] = ()
     """What was worked out about figures of the claim that stand in no reference. A claim with a
-    figure that comes out otherwise is labelled Contradiction."""
+    figure that comes out otherwise, and that nothing supports, is labelled Contradiction."""
     action: ActionOutcome | None = None
     """What came of the action that the claim reports, by the calls in the contexts. None if there
     are no calls, or if the claim reports no action of the assistant and the calls do not refute

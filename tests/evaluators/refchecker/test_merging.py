@@ -39,7 +39,7 @@ def test_confidence(
     findings: list[WindowFinding], label: ClaimLabel | None, confidence: float
 ) -> None:
     windows = [(Passage(at, 0, f"Text {at}."),) for at in range(len(findings))]
-    one = merged([Claim(text="A text.")], [(windows, findings)], [()])
+    one = merged([Claim(text="A text.")], [(windows, findings)], [()], [()])
     assert one.claims[0].label is label
     assert one.confidence == (pytest.approx(confidence),)
 
@@ -49,14 +49,14 @@ def test_evidence_is_of_each_window_with_the_label_and_none_stands_twice() -> No
     inn = Passage(1, 0, "The tall inn is old.")
     windows = [(mill,), (mill, inn), (inn,)]
     findings = [WindowFinding(E), WindowFinding(E), WindowFinding(N)]
-    one = merged([Claim(text="The tall mill burnt.")], [(windows, findings)], [()])
+    one = merged([Claim(text="The tall mill burnt.")], [(windows, findings)], [()], [()])
     quotes = [(quote.context, quote.text) for quote in one.claims[0].evidence]
     assert quotes == [(0, "The mill is tall."), (0, "It burnt in 1880.")]
 
 
 def test_a_neutral_claim_has_no_evidence() -> None:
     window = (Passage(0, 0, "The mill is tall."),)
-    one = merged([Claim(text="The mill is low.")], [([window], [WindowFinding(N)])], [()])
+    one = merged([Claim(text="The mill is low.")], [([window], [WindowFinding(N)])], [()], [()])
     assert one.claims[0].evidence == ()
 
 
@@ -66,7 +66,7 @@ def test_a_missing_string_makes_a_supported_claim_neutral_and_keeps_the_probabil
     claims = [Claim(text="The mill is at B21.")] * 2
     findings = [found(0.7, 0.2, 0.1), found(0.1, 0.2, 0.7)]
     read = [([window], [finding]) for finding in findings]
-    one = merged(claims, read, [strings, strings])
+    one = merged(claims, read, [(), ()], [strings, strings])
     assert [claim.label for claim in one.claims] == [N, C]
     assert one.confidence == (1.0, pytest.approx(0.7))
     assert [claim.probabilities for claim in one.claims] == [f.probabilities for f in findings]

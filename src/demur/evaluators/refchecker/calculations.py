@@ -8,9 +8,9 @@ ones count: so few that hardly a wrong figure is explained by accident. No model
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 
 from demur.evaluators.refchecker.figures import (
     CLOCK,
@@ -42,6 +42,7 @@ _MOST_SHOWN = 3
 # A calculation that fits so much less than the best one is not meant.
 _CLEAR = 1.5
 _MINUTE = Decimal(60)
+_DIGITS = 100  # of a product of two long figures, and more
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class WorkedOut:
     meant: tuple[Working, ...]
     """The calculations that the claim may mean, the likeliest first; at least one."""
     follows: bool | None
-    """Whether the figure follows from the first of them; False: it is another number. None: nobody
+    """Whether the figure follows from the first of them; False: another number does. None: nobody
     knows."""
 
     @property
@@ -86,22 +87,27 @@ def worked_out(claim: str, asked: str, sample: Sample) -> tuple[WorkedOut, ...]:
         sample: The sample with its references. Figures of its question may be counts: "What do 5
             licences cost?"
     """
+    with localcontext(Context(prec=_DIGITS)):
+        return tuple(_worked_out(claim, asked, sample))
+
+
+def _worked_out(claim: str, asked: str, sample: Sample) -> Iterator[WorkedOut]:
     own = [_as_duration(one, claim) for one in figures(claim)]
     own = [one for one in own if one.kind not in (CLOCK, DATE, YEAR) and one.value > 0]
     if not own:
-        return ()
+        return
     question = sample.question or ""
     words = telling(asked) | telling(question)
     every, near = operands(sample, words)
     given = [*(one.figure for one in every), *figures(question)]
     given += [_as_duration(one, "h") for one in given]
-    found = []
     for one in own:
         if near and not any(_is(one, other) for other in given):
             pool = Pool(_in_kind(near, one), words - telling(claim[one.start : one.end]))
             counts = [other for other in (*own, *figures(question)) if other is not one]
-            found.append(_found(Sought(claim, one, pool, counts)))
-    return tuple(one for one in found if one is not None)
+            found = _found(Sought(claim, one, pool, counts))
+            if found is not None:
+                yield found
 
 
 def _in_kind(near: Sequence[Operand], one: Figure) -> Sequence[Operand]:
@@ -185,11 +191,12 @@ def _fit(working: Working, sought: Sought) -> float:
     left = sum(bool(pool.named(one) - names) for one in beside) if len(of) > 1 else 0
     naming = sum(bool(pool.named(one)) for one in of)
     lines, columns = {one.line for one in of}, {one.column for one in of}
-    whole = not beside and len({one.column or one.line for one in of}) == 1
+    every = len(of) == len(pool.kinds[last.figure.kind])
+    whole = every or (not beside and len({one.column or one.line for one in of}) == 1)
     idle = len(of) - naming
     if len(of) > 1 and (whole or of in pool.ranges(pool.kinds[last.figure.kind])):
         idle = -1
-    apart = len(lines) > 1 and (last.column is None or len(columns) > 1)
+    apart = len(lines) > 1 and not every and (last.column is None or len(columns) > 1)
     # "the four games"
     counted = len(of) > 2 and any(one.value == len(of) for one in sought.counts)
     return len(covered) + naming - left - idle - apart + 2 * counted + working.plus

@@ -29,7 +29,7 @@ def missing_in(
     Args:
         claims: The claims.
         sample: The sample with its references.
-        worked: What is worked out about the figures of each claim. Of these, no string is missing.
+        worked: What is worked out about the figures of each claim. What follows is not missing.
     """
     texts = [document.page_content for document in sample.contexts]
     texts += [text for text in (sample.reference, sample.question) if text]
@@ -37,7 +37,7 @@ def missing_in(
         ()
         if is_code(claim, sample)
         else missing_strings(
-            claim.text, texts, [(one.start, one.end) for one in known if one.follows is not None]
+            claim.text, texts, [(one.start, one.end) for one in known if one.follows]
         )
         for claim, known in zip(claims, worked, strict=True)
     ]

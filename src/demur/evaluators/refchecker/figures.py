@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain
 
 from demur.evaluators.refchecker.exact_numbers import DIMENSIONS, LARGE, unit_of
 from demur.evaluators.refchecker.languages import Language, likely
@@ -121,7 +123,7 @@ _DATES = (
     re.compile(r"(?P<d>\d{1,2}) tháng (?P<m>\d{1,2})(?:(?: năm|,)? (?P<y>\d{4}))?"),
 )
 _DAY_BEFORE = re.compile(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|º|er)?(?: (?:of|de))? ?$")
-_DAY_BEHIND = re.compile(r"\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:.])")
+_DAY_BEHIND = re.compile(r"\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:]|\.\d)")
 _YEAR_BEHIND = re.compile(r"\.?,?(?: de)? (\d{4})(?!\d)")
 A_YEAR = re.compile(r"1[4-9]\d\d|20\d\d")
 _DECADE = re.compile(r"\d{4}'?s\b")
@@ -137,16 +139,21 @@ def figures(text: str) -> tuple[Figure, ...]:
     plain = plain_signs(text)
     lower = plain.lower() if len(plain.lower()) == len(plain) else plain
     known = likely(text)
-    found = [*_dates(plain, lower, known)]
-    found += _apart(_clocks(plain), found)
-    found += _apart(_in_digits(plain, lower, known), found)
-    found += _apart(_in_words(plain, lower, known), found)
-    return tuple(_joined(plain, sorted(found, key=lambda one: one.start)))
-
-
-def _apart(others: Iterator[Figure], found: Sequence[Figure]) -> list[Figure]:
-    """Return figures that have no character in common with those that were found before."""
-    return [one for one in others if all(one.end <= f.start or f.end <= one.start for f in found)]
+    # What has a character in common with a figure that was found before is none.
+    found: list[Figure] = []
+    for one in chain(
+        _dates(plain, lower, known),
+        _clocks(plain),
+        _in_digits(plain, lower, known),
+        _in_words(plain, lower, known),
+    ):
+        at = bisect_left(found, one.start, key=lambda other: other.start)
+        before, behind = found[at - 1 : at], found[at : at + 1]
+        if not any(other.end > one.start for other in before) and not any(
+            other.start < one.end for other in behind
+        ):
+            found.insert(at, one)
+    return tuple(_joined(plain, found))
 
 
 def _in_digits(text: str, lower: str, known: Sequence[Language]) -> Iterator[Figure]:

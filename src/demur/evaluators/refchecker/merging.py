@@ -21,8 +21,8 @@ def merged(
 ) -> LabelledClaims:
     """Return the claims with their labels, merged over the windows, and with the evidence for them.
 
-    A claim with a string that stands in no reference is Neutral where the windows support it. A
-    claim with a figure that comes out otherwise is contradicted by the figures behind that.
+    A claim with a string that stands in no reference is Neutral where the windows support it. If
+    the string is a figure that comes out otherwise, the claim is contradicted.
 
     Args:
         claims: The claims that were checked.
@@ -38,9 +38,11 @@ def merged(
         claims, read, worked, missing, strict=True
     ):
         found = merge(finding.label for finding in findings)
-        refuted = any(one.follows is False for one in known)
+        told = [one for one in known if _is_told(one, claim.text, found, strings)]
+        refuting = [claim.text[one.start : one.end] for one in told if not one.follows]
+        strings = [one for one in strings if not any(one.string in said for said in refuting)]
         label = found
-        if found is not None and refuted:
+        if found is not None and refuting:
             label = ClaimLabel.CONTRADICTION
         elif found is ClaimLabel.ENTAILMENT and strings:
             label = ClaimLabel.NEUTRAL
@@ -53,8 +55,7 @@ def merged(
         if label not in (None, ClaimLabel.NEUTRAL):
             evidence += [
                 quote
-                for one in known
-                if one.follows is not None
+                for one in told
                 for quote in one.quotes(label)
                 if not any(_within(quote, other) for other in evidence)
             ]
@@ -63,9 +64,7 @@ def merged(
                 update={
                     "label": label,
                     "probabilities": _probabilities(findings, found),
-                    "calculations": tuple(
-                        one.calculation(claim.text) for one in known if one.follows is not None
-                    ),
+                    "calculations": tuple(one.calculation(claim.text) for one in told),
                     "missing_strings": tuple(strings),
                     "support": _support(findings),
                     "evidence": tuple(dict.fromkeys(evidence)),
@@ -75,6 +74,20 @@ def merged(
         )
         confidence.append(1.0 if label is not found else _confidence(findings, found))
     return LabelledClaims(tuple(labelled), tuple(confidence))
+
+
+def _is_told(
+    one: WorkedOut, claim: str, found: ClaimLabel | None, strings: Sequence[MissingString]
+) -> bool:
+    """Return whether a calculation is told: the figure follows, or fails anyway, which it explains.
+
+    A calculation fails no figure that the search for strings leaves to the judge, and the judge
+    supports: "more than 20", and what else demur does not read.
+    """
+    if one.follows is None:
+        return False
+    missing = any(string.string in claim[one.start : one.end] for string in strings)
+    return one.follows or missing or found is not ClaimLabel.ENTAILMENT
 
 
 def _within(quote: Evidence, other: Evidence) -> bool:

@@ -35,7 +35,6 @@ _HOUR, _DAY, _YEAR = Decimal(3600), Decimal(86400), Decimal(12)
 _MINUTES_OF_DAY = 24 * 60
 _MONTH_IN_DAYS = Decimal("30.436875")
 _MOST_COUNTED = 1000
-_MORE = ("less", "more")
 # A percentage stands so many sentences from what it is of.
 _NEAR_PERCENT = 3
 TELLING = 2
@@ -130,13 +129,9 @@ def _in_other_forms(sought: Sought, same: Sequence[Operand]) -> Iterator[Working
             near = rounded(value, last_digit(one))
             plus = 3 if abs(near - one.value) < one.value / 10 else 0
             if near != value:
-                less = near > value
-                text = f"{of.written} is about {sought.shown(near)}, a little {_MORE[not less]}"
+                side = "less" if near > value else "more"
+                text = f"{of.written} is about {sought.shown(near)}, a little {side}"
                 yield Working(near, (of,), text, plus if sought.about else -1, sought.about)
-                if sought.about:  # "over 7.8 million", "almost 7.9 million"
-                    other = near - last_digit(one) if less else near + last_digit(one)
-                    text = f"{of.written} is {_MORE[less]} than {sought.shown(other)}"
-                    yield Working(other, (of,), text, plus - 1)
     as_fraction = {PERCENT: (NUMBER, _HUNDRED), NUMBER: (PERCENT, 1 / _HUNDRED)}
     if one.kind in as_fraction:
         kind, factor = as_fraction[one.kind]
