@@ -123,21 +123,31 @@ def test_the_feedback_says_what_a_wrong_figure_would_be() -> None:
 
 
 def test_the_sentences_of_all_operands_are_quoted() -> None:
-    contexts = ["The shop is old. The Leeds office has 12 employees.",
-                "The York office has 17 employees. It is new."]  # fmt: skip
-    claim = "The Leeds and York offices have 31 employees in total."
+    contexts = ["The shop is old. The Leeds office has 120 employees.",
+                "The York office has 170 employees. It is new."]  # fmt: skip
+    claim = "The Leeds and York offices have 310 employees in total."
     evaluator, _ = judging()
     found = evaluator.invoke(Sample(answer=claim, contexts=contexts))
     (judged,) = found.claims
     assert judged.label is C
     quotes = [(quote.context, quote.text) for quote in judged.evidence]
-    leeds, york = "The Leeds office has 12 employees.", "The York office has 17 employees."
+    leeds, york = "The Leeds office has 120 employees.", "The York office has 170 employees."
     assert quotes == [(0, leeds), (1, york)]
     assert all(
         contexts[quote.context or 0][quote.span.start : quote.span.end] == quote.text
         for quote in (*judged.evidence, *judged.calculations[0].operands)
     )
     assert [quote.context for quote in judged.calculations[0].operands] == [0, 1]
+
+
+def test_a_judge_that_supports_a_short_figure_is_not_overruled_by_a_calculation() -> None:
+    contexts = ["The Leeds office has 12 employees and the York office has 17 employees."]
+    claim = "The Leeds and York offices have 31 employees in total."
+    sure = {"Neutral": -0.1, "Contradiction": -3.0, "Entailment": -4.0}
+    for script, label in ((believing, E), (lambda *_: weighing("Neutral", sure), C)):
+        (judged,) = judging(script)[0].invoke({"answer": claim, "contexts": contexts}).claims
+        assert judged.label is label
+        assert [one.text for one in judged.calculations] == ["12 + 17 = 29"] * (label is C)
 
 
 def test_a_label_of_the_judge_that_is_no_support_is_kept_beside_a_right_calculation() -> None:

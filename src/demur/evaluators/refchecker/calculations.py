@@ -205,7 +205,10 @@ def _fit(working: Working, sought: Sought) -> float:
 def _means_only(working: Working, ahead: float, sought: Sought) -> bool:
     """Return whether a claim can mean no other calculation, which is so far ahead of the next."""
     one, pool, of = sought.figure, sought.pool, working.operands
-    if one.in_words or not working.named or not all(pool.words & each.around for each in of):
+    rounds = len(of) == 1 and one.kind != PERCENT
+    if (sought.about and not rounds) or one.in_words or not working.named:
+        return False
+    if not all(pool.words & each.around for each in of):
         return False
     if one.kind in (NUMBER, PERCENT):  # "29 employees", "70 % of the orders"
         noun = telling(" ".join(sought.claim[one.end :].split()[:4])) or pool.words

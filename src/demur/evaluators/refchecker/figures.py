@@ -81,10 +81,10 @@ _DIGITS = re.compile(
 )
 _DECIMALS = re.compile(r"[.,]\d+$")
 _LONGEST = 20
-_LARGE_BEHIND = re.compile(r" ?([千万萬億亿]|[^\W\d_]+)")
+_LARGE_BEHIND = re.compile(r" ?([千万萬億亿]|[^\W\d_]+)(?:(?<=[mM]io|[mM]rd|mln|млн)\.)?")
 _PERCENT = re.compile(
-    r" ?(?:[%٪]|(?:per ?cent|prozent|pour ?cent|por ?cient?o|per cento|persen)\b|procent\w*"
-    r"|процент\w*|відсот\w*|퍼센트|パーセント|phần trăm|प्रतिशत|(?:في|ب)?ال(?:مئة|مائة))",
+    r" ?(?:[%٪]|(?:per ?cent|prozent|pour ?cent|por ?cien(?:to)?|p[oe]r cento|persen)\b"
+    r"|procent\w*|процент\w*|відсот\w*|퍼센트|パーセント|phần trăm|प्रतिशत|(?:في|ب)?ال(?:مئة|مائة))",
     re.IGNORECASE,
 )
 _CURRENCIES = {
@@ -164,7 +164,8 @@ def _in_digits(text: str, lower: str, known: Sequence[Language]) -> Iterator[Fig
         # In 12,500 the comma parts thousands, in 0,125 it does not.
         if last and (not separator or said.startswith("0") or last[0][0] != separator):
             whole, decimals = said[: last.start()], last[0][1:]
-        if len(said) <= _LONGEST:
+        code = said.startswith("0") and whole == said and len(said) > 1
+        if len(said) <= _LONGEST and not code:
             digits = "".join(filter(str.isdigit, whole))
             quantum = Decimal(10) ** -len(decimals)
             plain = Figure(*match.span(), Decimal(f"{digits}.{decimals}"), quantum, NUMBER)

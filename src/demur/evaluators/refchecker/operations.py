@@ -240,7 +240,7 @@ def _spans(sought: Sought) -> Iterator[Working]:
     for a, b in pool.pairs(() if in_time else pool.kinds[YEAR]):
         spans.append((a, b, abs(b.figure.value - a.figure.value) * _YEAR))
     for a, b, value in spans:
-        said = sought.shown(rounded(value, sought.figure.quantum))
+        said = sought.shown(value if in_time else rounded(value, ONE))
         yield Working(value, (a, b), f"{a.written} to {b.written} is {said}", named=True)
 
 
