@@ -152,7 +152,9 @@ def _found(sought: Sought) -> WorkedOut | None:
     for working in meant[: max(_MOST_SHOWN, _alike(one) // _ONE_IN)]:
         if _gives(working, one):
             return WorkedOut(one.start, one.end, (working,), True)
-    ahead = best - others[0][1] if others else math.inf
+    # A share and its rest are one calculation.
+    rivals = (fit for working, fit in others if working.operands != first.operands)
+    ahead = best - next(rivals, -math.inf)
     another = (
         ahead >= _CLEAR
         and not any(_gives(working, one) for working, _ in others)
