@@ -17,6 +17,7 @@ from langchain_openai import ChatOpenAI
 
 from demur import (
     FEWL,
+    Calculation,
     Cascade,
     Claim,
     ClaimLabel,
@@ -273,6 +274,7 @@ def _planted() -> Record:
         label="Contradiction",
         evidence=(evidence,),
         missing_strings=(MissingString(string=TOLD, nearest=TOLD),),
+        calculations=(Calculation(figure=TOLD, follows=True, text=TOLD, operands=(evidence,)),),
     )
     details: dict[str, Any] = {"request": NESTED, "said": [TOLD]}
     wrong = records.refuted(explanation=TOLD, claims=(claim,), details=details)

@@ -84,13 +84,13 @@ def test_a_missing_identifier_is_not_repeated_as_a_word() -> None:
 
 def test_a_failure_says_what_a_wrong_figure_would_be() -> None:
     said = failure(
-        "The offices in Leeds and York have 31 employees in total.",
-        "The office in Leeds has 12 employees and the office in York has 17 employees.",
+        "The offices in Leeds and York have 310 employees in total.",
+        "The office in Leeds has 120 employees and the office in York has 170 employees.",
         evaluator=RefChecker(saying("1. Entailment"), claims="sentences"),
     )
     assert said[-4].startswith("    Contradiction: ")
-    assert said[-3].strip() == "12 + 17 = 29, not 31"
-    assert "12 employees and the office in York" in said[-2]
+    assert said[-3].strip() == "120 + 170 = 290, not 310"
+    assert "120 employees and the office in York" in said[-2]
 
 
 @pytest.mark.parametrize("contexts", [(one for one in [GUIDE]), {GUIDE}, [1], 1])

@@ -161,8 +161,8 @@ def test_a_claim_with_an_identifier_of_no_reference_is_not_supported(
 def test_a_claim_with_a_figure_that_comes_out_otherwise_is_contradicted(
     model: ClaimDecisionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offices = "The office in Leeds has 12 employees and the office in York has 17 employees."
-    claim = "The offices in Leeds and York have 31 employees in total."
+    offices = "The office in Leeds has 120 employees and the office in York has 170 employees."
+    claim = "The offices in Leeds and York have 310 employees in total."
     believing = {E: 0.9, N: 0.06, C: 0.04}
     monkeypatch.setattr(SmallJudge, "predict", lambda _, pairs: [believing] * len(pairs))
     (judged,) = RefChecker("small").invoke({"answer": claim, "contexts": [offices]}).claims

@@ -168,7 +168,9 @@ _EVALUATION = _listed(
     # Fingerprints identify models, prompts and options. They are compared character by character.
     name="name label cause fingerprints",
     claims=_listed(
-        fixed="span label probabilities support action", evidence=_listed(fixed="span label")
+        fixed="span label probabilities support action",
+        evidence=_listed(fixed="span label"),
+        calculations=_listed(fixed="follows", operands=_listed(fixed="span label")),
     ),
 )
 _ATTEMPT = _listed(
