@@ -43,7 +43,7 @@ def test_a_figure_is_explained_by_accident_only_where_a_calculation_gives_it(
 ) -> None:
     rows = [
         _row("The offices in Leeds and York have 29 employees in total.", False),
-        _row("The offices in Leeds and York have 5 more employees in total.", True),
+        _row("The offices in Leeds and York have 31 employees in total.", True),
     ]
     found = made("figures-accidents", tmp_path / "r", None, {"everyday": rows, "aggrefact": rows})
     chance, wrong, refuted = values(found, "everyday")
