@@ -416,8 +416,12 @@ class RefChecker(ClaimEvaluator):
         if not any_text(sample.contexts, sample.reference):
             unread = tuple(claim.model_copy(update={"error": NO_REFERENCES}) for claim in claims)
             return LabelledClaims(unread, (0.0,) * len(unread))
+        # An agent reports in its own words, which the record of its calls does not have.
+        by_words = not any(one.page_content and status_of_call(one) for one in sample.contexts)
         worked = [
-            () if is_code(claim, sample) else worked_out(claim.text, one.alone, sample)
+            ()
+            if is_code(claim, sample) or not by_words
+            else worked_out(claim.text, one.alone, sample)
             for claim, one in zip(claims, shown, strict=True)
         ]
         lines = {
@@ -438,8 +442,6 @@ class RefChecker(ClaimEvaluator):
             together=self._mode in _TOGETHER,
         )
         windows = [one.windows for one in chosen]
-        # An agent reports in its own words, which the record of its calls does not have.
-        by_words = not any(one.page_content and status_of_call(one) for one in sample.contexts)
         if self._mode == SMALL:
             near = nearest_alone(texts, windows) if by_words else windows
             # Sentences, read by themselves, too, make the judge right more often (decision 60). But
