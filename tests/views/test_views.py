@@ -230,6 +230,15 @@ def test_a_calculation_is_told_with_the_figure_that_it_refutes() -> None:
         "✗ Contradiction",
         "✓ Entailment 90%",
     ]
+    missing = (MissingString(string="AB-1", nearest=None),)
+    own = claim(
+        BAD,
+        "4,000 km",
+        WRONG,
+        missing_strings=missing,
+        probabilities={**shares, GOOD: 0.05, BAD: 0.9},
+    )
+    assert view(own).all("demur-label")[1]["text"] == "✗ Contradiction 90%"
 
 
 def test_an_answer_without_places_is_plain_and_shown_once() -> None:

@@ -67,7 +67,9 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
     """
     look = claim_look(claim)
     share = None
-    if claim.label is not None and not claim.overruled:
+    # A judge that itself contradicts a claim is not overruled by a missing string.
+    own = claim.label is ClaimLabel.CONTRADICTION and not claim.calculations
+    if claim.label is not None and (own or not claim.overruled):
         share = (claim.probabilities or {}).get(claim.label)
     return ShownClaim(
         text=claim.text,

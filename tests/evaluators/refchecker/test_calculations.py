@@ -270,6 +270,14 @@ def test_a_figure_of_which_nothing_is_known_is_a_missing_string_as_before(
     assert missing_strings(claim, [reference], explained) == ()
 
 
+def test_a_time_that_stands_there_is_neither_sought_as_a_time_of_day_nor_as_a_duration() -> None:
+    train = "Le premier car part à 7 h 50 et arrive à 10 h 25. Le trajet dure 2 h 35."
+    assert found("Le car arrive à 10 h 25.", train) == ()
+    assert found("Le trajet dure 2 h 35.", train) == ()
+    (one,) = found("Le trajet dure 3 h 35.", "Le car part à 7 h 50 et arrive à 10 h 25.")
+    assert not one.follows
+
+
 def test_a_share_is_another_one_where_nothing_else_is_near() -> None:
     (one,) = found("80 % of those who answered would book again.", ANSWERED)
     assert (one.follows, one.lines[0]) == (False, "252 of 360 is 70 %")

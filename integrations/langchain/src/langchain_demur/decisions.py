@@ -132,6 +132,8 @@ def _decided(evaluation: Evaluation) -> tuple[ClaimLabel, dict[ClaimLabel, float
         raise DemurError(f"the judge could not decide about the claim: {evaluation.explanation}")
     deciding = [claim for claim in evaluation.claims if claim.label is label]
     claim = min(deciding, key=lambda claim: 0 if claim.overruled else claim.support or 0)
+    if not all(one.follows for one in claim.calculations):  # no judge decided
+        return label, {one: float(one is label) for one in ClaimLabel}
     found, support = claim.probabilities or {}, claim.support or 0.0
     # `support` may come from another window of the references than the probabilities.
     rest = 1 - found[ClaimLabel.ENTAILMENT]

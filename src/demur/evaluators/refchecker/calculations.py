@@ -92,7 +92,11 @@ def worked_out(claim: str, asked: str, sample: Sample) -> tuple[WorkedOut, ...]:
 
 
 def _worked_out(claim: str, asked: str, sample: Sample) -> Iterator[WorkedOut]:
-    own = [_as_duration(one, claim) for one in figures(claim)]
+    # "2 h 25" may be a duration, there and here.
+    own = [
+        _duration(one) if one.kind == CLOCK and "h" in claim[one.start : one.end] else one
+        for one in figures(claim)
+    ]
     own = [one for one in own if one.kind not in (CLOCK, DATE, YEAR) and one.value > 0]
     if not own:
         return
@@ -100,7 +104,7 @@ def _worked_out(claim: str, asked: str, sample: Sample) -> Iterator[WorkedOut]:
     words = telling(asked) | telling(question)
     every, near = operands(sample, words)
     given = [*(one.figure for one in every), *figures(question)]
-    given += [_as_duration(one, "h") for one in given]
+    given += [_duration(one) for one in given if one.kind == CLOCK]
     for one in own:
         if near and not any(_is(one, other) for other in given):
             pool = Pool(_in_kind(near, one), words - telling(claim[one.start : one.end]))
@@ -121,10 +125,8 @@ def _in_kind(near: Sequence[Operand], one: Figure) -> Sequence[Operand]:
     return [*near, *(replace(of, figure=in_unit(of.figure, one.kind, one.scale)) for of in bare)]
 
 
-def _as_duration(one: Figure, text: str) -> Figure:
-    """Return a time of day as the duration that it may be: "2 h 25"."""
-    if one.kind != CLOCK or "h" not in text[one.start : one.end]:
-        return one
+def _duration(one: Figure) -> Figure:
+    """Return a time of day as the duration that is written like it."""
     return replace(one, kind=TIME, value=one.value * 60, quantum=_MINUTE, scale=_MINUTE)
 
 
@@ -196,7 +198,7 @@ def _fit(working: Working, sought: Sought) -> float:
     every = len(of) == len(pool.kinds[last.figure.kind])
     whole = every or (not beside and len({one.column or one.line for one in of}) == 1)
     idle = len(of) - naming
-    if len(of) > 1 and (whole or of in pool.ranges(pool.kinds[last.figure.kind])):
+    if len(of) > 1 and (whole or of in pool.every_range):
         idle = -1
     apart = len(lines) > 1 and not every and (last.column is None or len(columns) > 1)
     # "the four games"

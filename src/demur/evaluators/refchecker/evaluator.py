@@ -26,7 +26,7 @@ from demur.evaluators.refchecker.checking import Checker, Group
 from demur.evaluators.refchecker.classifying import Classifier, classified
 from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
-from demur.evaluators.refchecker.exact_strings import is_code, missing_in
+from demur.evaluators.refchecker.exact_strings import are_code, missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
@@ -419,10 +419,8 @@ class RefChecker(ClaimEvaluator):
         # An agent reports in its own words, which the record of its calls does not have.
         by_words = not any(one.page_content and status_of_call(one) for one in sample.contexts)
         worked = [
-            ()
-            if is_code(claim, sample) or not by_words
-            else worked_out(claim.text, one.alone, sample)
-            for claim, one in zip(claims, shown, strict=True)
+            worked_out(claim.text, one.alone, sample) if by_words and not is_code else ()
+            for claim, one, is_code in zip(claims, shown, are_code(claims, sample), strict=True)
         ]
         lines = {
             one.alone: [line for of in found for line in of.lines]

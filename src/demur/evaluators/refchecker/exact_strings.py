@@ -35,18 +35,18 @@ def missing_in(
     texts += [text for text in (sample.reference, sample.question) if text]
     return [
         ()
-        if is_code(claim, sample)
+        if is_code
         else missing_strings(
             claim.text, texts, [(one.start, one.end) for one in known if one.follows]
         )
-        for claim, known in zip(claims, worked, strict=True)
+        for claim, known, is_code in zip(claims, worked, are_code(claims, sample), strict=True)
     ]
 
 
-def is_code(claim: Claim, sample: Sample) -> bool:
-    """Return whether a claim is a block of code, whose author may choose names and numbers."""
+def are_code(claims: Sequence[Claim], sample: Sample) -> list[bool]:
+    """Return which claims are blocks of code, whose author may choose names and numbers."""
     code = {unit.start for unit in units(sample.answer) if unit.kind == "code"}
-    return claim.span is not None and claim.span.start in code
+    return [claim.span is not None and claim.span.start in code for claim in claims]
 
 
 def missing_strings(

@@ -68,33 +68,14 @@ def telling(text: str) -> frozenset[str]:
     )
 
 
-def operands(sample: Sample, words: frozenset[str]) -> tuple[list[Operand], list[Operand]]:
+def operands(sample: Sample, words: frozenset[str]) -> tuple[Sequence[Operand], Sequence[Operand]]:
     """Return the figures of a sample's references: all, and those that are nearest to some words.
 
     The nearest ones are those of the sentences, items and rows that have the most of the words,
     with the lists and tables that these are in.
     """
-    texts: list[tuple[int | None, str]] = [
-        (at, document.page_content) for at, document in enumerate(sample.contexts)
-    ]
-    if sample.reference:
-        texts.append((None, sample.reference))
-    every: list[Operand] = []
-    lines = blocks = 0
-    for context, text in texts:
-        placed = _placed(text)
-        every += [
-            replace(
-                one,
-                context=context,
-                line=one.line + lines,
-                column=one.column and (one.column[0] + blocks, one.column[1]),
-            )
-            for one in placed
-        ]
-        # Sentences of two references are not neighbours.
-        lines += len(text) + 2
-        blocks += len(text) + 2
+    texts = tuple(document.page_content for document in sample.contexts)
+    every = _every(texts, sample.reference or "")
     usable = [one for one in every if not (one.figure.in_words and one.figure.kind == PERCENT)]
     if len(usable) <= _MOST:
         return every, usable
@@ -105,7 +86,26 @@ def operands(sample: Sample, words: frozenset[str]) -> tuple[list[Operand], list
     return every, near if len(near) <= _MOST_OF_TABLES else sorted(ranked, key=lambda one: one.line)
 
 
-@lru_cache(maxsize=256)  # the claims of an answer are held against the same texts
+@lru_cache(maxsize=4)  # the claims of an answer are held against the same texts
+def _every(contexts: tuple[str, ...], reference: str) -> tuple[Operand, ...]:
+    """Return the figures of all texts; sentences of two texts are not neighbours."""
+    found: list[Operand] = []
+    before = 0
+    for at, text in enumerate((*contexts, reference)):
+        found += [
+            replace(
+                one,
+                context=at if at < len(contexts) else None,
+                line=one.line + before,
+                column=one.column and (one.column[0] + before, one.column[1]),
+            )
+            for one in _placed(text)
+        ]
+        before += len(text) + 2
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
 def _placed(text: str) -> tuple[Operand, ...]:
     """Return the figures of a text; lines and columns are counted from 0."""
     found: list[Operand] = []

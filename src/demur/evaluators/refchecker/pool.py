@@ -99,6 +99,11 @@ class Pool:
                 found.append(column[ends[0] : ends[1] + 1])
         return found
 
+    @cached_property
+    def every_range(self) -> frozenset[tuple[Operand, ...]]:
+        """Return the ranges of all kinds."""
+        return frozenset(one for of in self.kinds.values() for one in self.ranges(of))
+
 
 def columns(of: Sequence[Operand]) -> list[tuple[Operand, ...]]:
     """Return the operands of each column, and of each sentence, that has several."""

@@ -74,9 +74,13 @@ def with_lines(
     keys = [of if together else at for at, of in enumerate(windows)]
     for key, of_claim in zip(keys, lines, strict=True):
         shared.setdefault(key, {}).update(dict.fromkeys(of_claim))
+    notes = {
+        key: tuple(Passage(None, 0, line, worked_out=True) for line in of_key)
+        for key, of_key in shared.items()
+    }
     return [
-        tuple((*one, *(Passage(None, 0, line, True) for line in shared[key])) for one in of)
-        for key, of in zip(keys, windows, strict=True)
+        tuple((*window, *notes[key]) for window in of_claim)
+        for key, of_claim in zip(keys, windows, strict=True)
     ]
 
 
