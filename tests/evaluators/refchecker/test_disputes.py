@@ -109,13 +109,23 @@ def test_a_text_about_something_else_contests_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("seen", "answers", "contested"),
-    [(0.05, 0.95, True), (0.05, 0.5, False), (0.5, 0.3, True), (0.5, 0.1, False)],
+    [(0.05, 0.95, True), (0.05, 0.05, False), (0.5, 0.05, True), (0.5, 0.002, False)],
 )
 def test_the_less_the_texts_together_contradict_the_surer_the_one_has_to_answer_the_question(
     seen: float, answers: float, contested: bool
 ) -> None:
     model = reading((0.99 - seen, 0.01, seen), answers)
     assert check(NEW, OLD, model=model).claims[0].contested is contested
+
+
+def test_a_text_without_the_words_of_the_claim_contests_it_less() -> None:
+    text = "From March 2025 it is $15 a month."
+    model = reading((0.94, 0.01, 0.05), 0.8)
+    known = {**ALONE, text: ALONE[NEW]}
+    with pytest.MonkeyPatch.context() as at:
+        at.setattr(f"{__name__}.ALONE", known)
+        assert check(NEW, OLD, model=model).claims[0].contested
+        assert not check(text, OLD, model=model).claims[0].contested
 
 
 def test_the_text_that_contradicts_has_to_do_so_alone() -> None:

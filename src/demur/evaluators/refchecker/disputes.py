@@ -2,12 +2,14 @@
 
 A judge that reads all references together supports a claim that one of them makes. So the texts
 nearest to the claim are read one by one. But a text about another product, place or year seems to
-contradict the claim as well. Two further readings tell it apart: whether it answers the question,
-and how far the judge that read all texts together saw a contradiction.
+contradict the claim as well. Three things tell it apart: whether it answers the question, how far
+the judge that read all texts together saw a contradiction, and how many of the claim's words it
+has.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.letters import other_letters
 from demur.evaluators.refchecker.localization import find_evidence, index
 from demur.evaluators.refchecker.nearness import nearest
+from demur.evaluators.refchecker.operands import telling
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.runtime import Steps
 from demur.schema import ClaimLabel, Evidence, Sample
@@ -31,14 +34,14 @@ from demur.shapes import is_users
 IfContested = Literal["ignore", "mark", "fail"]
 
 _MOST_APART = 3
-# The limits were chosen on 120 pairs of texts, and measured on 160 others (docs/results.md).
+# The limits were chosen on 280 pairs of texts, and measured on 160 others (docs/results.md).
 _SEEN_TOGETHER = 0.02
 """The least probability of Contradiction, over all texts, from which a claim is read apart."""
 _SUPPORTED, _CONTRADICTED = 0.25, 0.5
 """The least probabilities of Entailment and of Contradiction in the two texts that disagree."""
-_ODDS = 0.2
-"""The least product of the odds that the texts together contradict, and that the one answers."""
-_SURE = 0.998  # so that neither of the two decides alone
+_OF_WORDS, _LEAST = 8.0, 2.5
+"""The weight of the share of the claim's words, and the least sum with the two log odds."""
+_SURE = 0.998  # so that no reading decides alone
 _ANSWERS = "This text answers the question: {}"
 
 
@@ -103,7 +106,7 @@ def find_disputes(
     for at, pair in enumerate(found):
         if isinstance(pair, Dispute):
             answer = answering[pair.contradicting]
-            same = _same_matter(together[at], answer)
+            same = _same_matter(claims[at], pair, together[at], answer)
             found[at] = answer.error or (pair if same else None)
     return found
 
@@ -179,9 +182,18 @@ def _opposed(apart: Apart, together: Sequence[WindowFinding]) -> Dispute | None:
     return None
 
 
-def _same_matter(together: Sequence[WindowFinding], answering: WindowFinding) -> bool:
-    seen = _odds(_share(together, ClaimLabel.CONTRADICTION))
-    return seen * _odds(_share([answering], ClaimLabel.ENTAILMENT)) >= _ODDS
+def _same_matter(
+    claim: AskedClaim,
+    pair: Dispute,
+    together: Sequence[WindowFinding],
+    answering: WindowFinding,
+) -> bool:
+    """Return whether the text that contradicts a claim is about the same thing."""
+    seen = _log_odds(_share(together, ClaimLabel.CONTRADICTION))
+    answers = _log_odds(_share([answering], ClaimLabel.ENTAILMENT))
+    words = telling(claim.text)
+    had = words & telling(window_text(pair.contradicting))
+    return seen + answers + _OF_WORDS * len(had) / max(1, len(words)) >= _LEAST
 
 
 # -- What decides ----------------------------------------------------------------------------------
@@ -241,6 +253,6 @@ def _share(findings: Sequence[WindowFinding], label: ClaimLabel) -> float:
     return max((one.probabilities[label] for one in findings if one.probabilities), default=0.0)
 
 
-def _odds(share: float) -> float:
+def _log_odds(share: float) -> float:
     share = min(max(share, 1 - _SURE), _SURE)
-    return share / (1 - share)
+    return math.log(share / (1 - share))
