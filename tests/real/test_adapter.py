@@ -82,27 +82,6 @@ def test_a_wrong_sentence_is_told_from_a_right_one(
     assert found.usage.calls == len(labels)
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize(
-    ("other", "contested"),
-    [
-        ("From March 2025 the Basic plan costs $15 a month.", True),
-        ("The Pro plan costs $49 a month.", False),
-    ],
-)
-def test_references_that_disagree_are_told_from_those_about_something_else(
-    model: ChatLocal, other: str, contested: bool
-) -> None:
-    found = RefChecker(model).invoke(
-        {
-            "question": "What does the Basic plan cost?",
-            "answer": "The Basic plan costs $12 a month.",
-            "contexts": [other, "As of 2023 the Basic plan costs $12 a month."],
-        }
-    )
-    assert [claim.contested for claim in found.claims] == [contested]
-
-
 def test_what_it_depends_on_has_the_adapter_in_it(model: ChatLocal) -> None:
     found = RefChecker(model).fingerprints["checker"]
     assert any(find_judge(file).sha256 in found for file in JUDGE_FILES)

@@ -31,10 +31,7 @@ class Problem(BaseModel):
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """Return the passages that refute the claim; empty if the references do not speak of it.
-
-        Those of a contested claim have passages that support it, too, each with its label.
-        """
+        """Return the passages that refute the claim; empty if the references do not speak of it."""
         return () if self.claim is None else self.claim.evidence
 
 
@@ -162,10 +159,7 @@ def _claim_in_words(claim: Claim) -> str:
     reason = f" ({claim.reason})" if claim.reason else ""
     if claim.label is not ClaimLabel.CONTRADICTION:
         return f"Not in the sources: {claim.text}{reason}"
-    against, others = (
-        " ".join(f'"{one.text}"' for one in claim.evidence if (one.label is claim.label) is refutes)
-        for refutes in (True, False)
-    )
-    says = (f" They say: {against}" if against else "") + (f" But also: {others}" if others else "")
+    quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
+    says = f" They say: {' '.join(quotes)}" if quotes else ""
     by = "the sources" if claim.action is None else "what was done"
     return f"Contradicted by {by}: {claim.text.removesuffix('.')}{reason}.{says}"

@@ -184,11 +184,7 @@ class Claim(Value):
     """The probability of Entailment in the text that supports the claim most, in [0, 1]. None if
     the claim was not checked, or if the checker gives no probabilities."""
     evidence: tuple[Evidence, ...] = ()
-    """The passages that decided the label; empty for Neutral. A contested claim has those of both
-    sides, whatever its label."""
-    contested: bool = False
-    """Whether one reference supports the claim and another contradicts it. False, too, where that
-    was not sought."""
+    """The passages that decided the label; empty for Neutral."""
     missing_strings: tuple[MissingString, ...] = ()
     """The identifiers and exact numbers of the claim that stand in none of the texts that it was
     checked against. A claim that has some is not labelled Entailment."""
@@ -204,15 +200,9 @@ class Claim(Value):
 
     @property
     def reason(self) -> str | None:
-        """Return what was found about the claim beside its label, in words, or None.
-
-        That is what calls, calculations or the search for strings say of it, and whether it is
-        contested.
-        """
+        """Return what calls, calculations or the search for strings say of the claim, in words."""
         of_action = None if self.action is None else _OF_ACTION.get(self.action)
-        disagree = ("the references disagree about it",) if self.contested else ()
-        found = (*self.calculations, *self.missing_strings, *disagree)
-        return of_action or "; ".join(map(str, found)) or None
+        return of_action or "; ".join(map(str, (*self.calculations, *self.missing_strings))) or None
 
     @property
     def overruled(self) -> bool:

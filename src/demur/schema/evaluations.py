@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from demur._text import one_line
 from demur.schema.base import Text, Value
-from demur.schema.claims import Claim, ClaimLabel, Evidence, Failure, failure_of
+from demur.schema.claims import Claim, Evidence, Failure, failure_of
 from demur.schema.notebook import ShownInNotebooks
 from demur.schema.usage import Usage
 
@@ -129,8 +129,7 @@ class Evaluation(ShownInNotebooks, Value):
         told = dict.fromkeys(text for text in (self.error, self.explanation) if text)
         lines += [f"  {one_line(text)}" for text in told]
         for number, claim in enumerate(self.claims, 1):
-            lines.append(f"  {number}. {_labelled(claim)}")
-            lines += [_quoted(quote, claim.label) for quote in claim.evidence]
+            lines += [f"  {number}. {_labelled(claim)}", *map(_quoted, claim.evidence)]
         return "\n".join(lines)
 
 
@@ -144,9 +143,8 @@ def _labelled(claim: Claim) -> str:
     return f"{label}: {one_line(claim.text)}{why}"
 
 
-def _quoted(evidence: Evidence, of_claim: ClaimLabel | None) -> str:
+def _quoted(evidence: Evidence) -> str:
     where = "reference" if evidence.context is None else f"reference {evidence.context + 1}"
-    where += "" if evidence.label is of_claim else f", {evidence.label.value}"
     text = one_line(evidence.text)
     if len(text) > _LONGEST_QUOTE:
         text = f"{text[: _LONGEST_QUOTE - 1].rstrip()}…"

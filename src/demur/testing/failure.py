@@ -75,9 +75,7 @@ def _evaluation(evaluation: Evaluation, contexts: Sequence[Document]) -> Iterato
     for claim in failing[:_MOST_CLAIMS]:
         label = "no label" if claim.label is None else claim.label.value
         yield f"    {label}: {one_line(claim.text)}"
-        if why := claim.error or (
-            (claim.action or claim.calculations or claim.contested) and claim.reason
-        ):
+        if why := claim.error or ((claim.action or claim.calculations) and claim.reason):
             yield f"        {one_line(why)}"
         yield f"        nearest quote, {_quote(claim, contexts)}"
         if missing := _missing(claim, contexts):

@@ -13,7 +13,7 @@ from demur.views.elements import Element, element, separated
 from demur.views.folds import quotation, shortened
 from demur.views.pills import pill
 
-_REASON = "What was found about the claim beside its label."
+_REASON = "What calls, calculations or a search for exact strings say of the claim."
 
 
 class Numbered(NamedTuple):

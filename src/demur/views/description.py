@@ -53,8 +53,7 @@ class ShownClaim:
     error: str | None
     """The reason why there is no label."""
     reason: str | None
-    """What calls of an agent, calculations, the search for strings, or references that disagree say
-    of the claim."""
+    """What calls of an agent, calculations or the search for strings say of the claim."""
     quotes: tuple[Quote, ...]
 
 

@@ -1,118 +1,169 @@
-"""Measure how many of the references that disagree about a claim are found, and what it costs."""
+"""Measure whether readings of single passages tell claims that passages disagree about.
+
+They do not, well enough to act on (docs/measured-on-the-way.md). Each way is given the two passages
+that are about the claim, which demur would have to find first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from demur import Evaluation, RefChecker
-from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur import ClaimLabel, Evaluation, RefChecker
+from demur.evaluators.refchecker.content_words import beginnings
+from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.resampling import grouped_share
 from demur_research.tables.checkers import adapted, sample
-from demur_research.tables.claims import Claimed, claims
+from demur_research.texts.answers import let_through
 from demur_research.texts.disputes import Disputed, disputed_claims
 
 _NAME = "local"
-Judged = tuple[Disputed, Done[Evaluation]]
+_STATEMENT = "This text answers the question: {}"
+_CLAIM = range(3)
+"""Which of the five readings of a case are of its claim; the others are of the statement."""
+_MARKED = 0.05
+"""The share of the other claims in sight that may be marked. It gives the limit of each way."""
+_CLEAR = 0.5
+_SURE = 0.998
+_OF_WORDS = 8
+"""The weight of words, which was chosen on the claims in sight."""
 
 
-def _contested(done: Done[Evaluation]) -> bool:
-    return any(claim.contested for claim in done.value.claims)
+@dataclass(frozen=True)
+class _Read:
+    """Hold what the judge finds in the passages of a claim."""
+
+    case: Disputed
+    passes: bool
+    together: Mapping[ClaimLabel, float]
+    """The probabilities of the labels by all passages."""
+    supported: float
+    """The greater probability of Entailment by one of the two passages alone."""
+    contradicted: float
+    """The probability of Contradiction by the other one alone."""
+    answering: float
+    """The probability that the other one answers the question."""
+    words: float
+    """The share of the claim's words that the other one has."""
 
 
-def _share(found: Iterable[bool], groups: Iterable[str]) -> Figure | None:
-    known = [*zip(found, groups, strict=True)]
-    return grouped_share(known) if known else None
+def _apart(read: _Read) -> float:
+    return min(read.supported, read.contradicted)
 
 
-def _row(name: str, of: Sequence[Judged]) -> Row:
-    parts = [[one for one in of if one[0].contested is contested] for contested in (True, False)]
-    shares = [
-        _share((_contested(done) for _, done in part), (case.id for case, _ in part))
-        for part in parts
-    ]
-    passing = _share(
-        (done.value.passed is True for _, done in parts[0]), (case.id for case, _ in parts[0])
-    )
-    spent = mean_cost([done for _, done in of])
-    return Row(name, (*shares, passing), items=len(of), spent=spent)
+def _with_all(read: _Read) -> float:
+    clear = read.supported >= _CLEAR <= read.contradicted
+    return _log_odds(read.together[ClaimLabel.CONTRADICTION]) if clear else -math.inf
+
+
+def _with_question(read: _Read) -> float:
+    return _with_all(read) + _log_odds(read.answering)
+
+
+def _with_words(read: _Read) -> float:
+    return _with_question(read) + _OF_WORDS * read.words
+
+
+_WAYS: Mapping[str, Callable[[_Read], float]] = {
+    "one supports, the other contradicts": _apart,
+    "and all together seem to contradict": _with_all,
+    "and the other answers the question": _with_question,
+    "and it has the claim's words": _with_words,
+}
+_PASSES = "passes, as demur judges"
 
 
 def _made(bench: Bench) -> Result:
-    chosen = disputed_claims()[: bench.limit]
-    samples = [sample(one.claim, one.passages, one.question) for one in chosen]
-    judge = RefChecker(adapted(bench.model_of(_NAME)))
-    every = [*zip(chosen, bench.judged(_NAME, judge, samples), strict=True)]
-    apart = [one for one in every if one[0].held_out]
-    rows = [
-        _row("in sight", [one for one in every if not one[0].held_out]),
-        _row("set apart", apart),
-        *(
-            _row(f"set apart, {language}", [one for one in apart if one[0].language == language])
-            for language in dict.fromkeys(one.language for one in chosen)
-        ),
-    ]
-    return Result(
-        (
-            Column("disputes found, %"),
-            Column("other claims marked, %"),
-            Column("disputed claims that pass, %"),
-        ),
-        tuple(row for row in rows if row.items),
-        ("The limits were chosen on the claims that are in sight, and not on those set apart.",),
-    )
-
-
-DISPUTES = Table(
-    "disputes",
-    "demur",
-    "How many of the passages that disagree about a claim are found.",
-    (),
-    _made,
-)
-
-# -- The price -------------------------------------------------------------------------------------
-
-
-_QUESTION = "What is said here?"
-"""A question that every text answers, for claims without one: none is sought without a question."""
-
-
-def _paragraphs(claim: Claimed) -> list[str]:
-    return [part for text in claim.contexts for part in text.split("\n\n") if part.strip()]
-
-
-def _priced(bench: Bench) -> Result:
-    every = [one for one in claims(bench.read("everyday")) if _paragraphs(one)[1:]][: bench.limit]
-    samples = [sample(one.text, _paragraphs(one), one.question or _QUESTION) for one in every]
-    model = adapted(bench.model_of(_NAME))
-    rows = []
-    for how in ("ignore", "mark"):
-        judge = RefChecker(model, if_contested="ignore" if how == "ignore" else "mark")
-        done = bench.judged(how, judge, samples)
-        shares = [
-            _share(
-                (_contested(one) for one, claim in zip(done, every, strict=True) if chosen(claim)),
-                (claim.group for claim in every if chosen(claim)),
-            )
-            for chosen in (lambda claim: claim.supported, lambda claim: not claim.supported)
+    cases = disputed_claims()[: bench.limit]
+    every = _readings(bench, cases)
+    unknown = len(cases) - len(every)
+    sides = {
+        held_out: [
+            [one for one in every if (one.case.held_out, one.case.contested) == (held_out, side)]
+            for side in (True, False)
         ]
-        rows.append(Row(how, tuple(shares), items=len(every), spent=mean_cost(done)))
+        for held_out in (False, True)
+    }
+    rows = []
+    for name, way in _WAYS.items():
+        others = sorted(map(way, sides[False][1]), reverse=True)
+        limit = others[int(_MARKED * len(others))] if others else -math.inf
+        marked = {one.case.id for one in every if way(one) > limit}
+        rows.append(Row(name, _shares_of(marked, sides), len(every), unknown))
+    passing = _shares_of({one.case.id for one in every if one.passes}, sides)
     return Result(
-        (Column("right claims marked, %"), Column("wrong claims marked, %")),
-        tuple(rows),
         (
-            "Each paragraph of an everyday text is a reference of its own; none disagrees.",
-            f'Most claims have no question, and get "{_QUESTION}".',
+            *(Column("disputes, in sight, %"), Column("others, in sight, %")),
+            *(Column("disputes, set apart, %"), Column("others, set apart, %")),
+        ),
+        (*rows, Row(_PASSES, passing, len(every), unknown)),
+        (
+            f"The limit of each way marks at most {_MARKED:.0%} of the others in sight.",
+            "Each way is told which two passages are about the claim.",
+            "Where the judge does not say whether a passage answers the question, because of their "
+            "letters, it counts as one that does not.",
         ),
     )
 
 
-PRICE = Table(
-    "disputes-price",
-    "demur",
-    "What it costs to seek references that disagree, where none do.",
-    ("everyday",),
-    _priced,
-)
+def _readings(bench: Bench, cases: Sequence[Disputed]) -> list[_Read]:
+    judge = RefChecker(adapted(bench.model_of(_NAME)))
+    asked = []
+    for one in cases:
+        pair = [one.passages[at] for at in one.pair]
+        statement = _STATEMENT.format(one.question.rstrip("?？"))
+        asked += [sample(one.claim, one.passages, one.question)]
+        asked += [sample(one.claim, [text], one.question) for text in pair]
+        asked += [sample(statement, [text], None) for text in pair]
+    found = [done.value for done in bench.judged(_NAME, judge, asked)]
+    of_cases = ((one, found[5 * at : 5 * at + 5]) for at, one in enumerate(cases))
+    return [_read(one, of) for one, of in of_cases if not any(of[at].undetermined for at in _CLAIM)]
 
-TABLES = (DISPUTES, PRICE)
+
+def _read(case: Disputed, found: Sequence[Evaluation]) -> _Read:
+    together, *alone = map(_shares, found)
+    claims, statements = alone[:2], alone[2:]
+    first = claims[0][ClaimLabel.ENTAILMENT] >= claims[1][ClaimLabel.ENTAILMENT]
+    supporting, other = (0, 1) if first else (1, 0)
+    words = beginnings(case.claim)
+    return _Read(
+        case,
+        let_through(found[0]),
+        together,
+        claims[supporting][ClaimLabel.ENTAILMENT],
+        claims[other][ClaimLabel.CONTRADICTION],
+        statements[other][ClaimLabel.ENTAILMENT],
+        len(words & beginnings(case.passages[case.pair[other]])) / max(1, len(words)),
+    )
+
+
+def _shares(found: Evaluation) -> Mapping[ClaimLabel, float]:
+    """Return the probabilities of the claim that is supported least; Neutral if none is known."""
+    known = [claim.probabilities for claim in found.claims if claim.probabilities]
+    nothing = {label: float(label is ClaimLabel.NEUTRAL) for label in ClaimLabel}
+    return min(known, key=lambda shares: shares[ClaimLabel.ENTAILMENT], default=nothing)
+
+
+def _shares_of(
+    ids: set[str], sides: Mapping[bool, Sequence[Sequence[_Read]]]
+) -> tuple[Figure | None, ...]:
+    """Return which share of each side has one of these ids."""
+    of_all = ([one.case.id for one in of] for of in (*sides[False], *sides[True]))
+    return tuple(grouped_share([(at in ids, at) for at in of]) if of else None for of in of_all)
+
+
+def _log_odds(share: float) -> float:
+    share = min(max(share, 1 - _SURE), _SURE)
+    return math.log(share / (1 - share))
+
+
+TABLES = (
+    Table(
+        "disputes",
+        "demur",
+        "Whether readings of single passages tell claims that passages disagree about.",
+        (),
+        _made,
+    ),
+)

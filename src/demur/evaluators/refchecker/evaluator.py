@@ -22,11 +22,10 @@ from demur.evaluators.refchecker import checking, deciding
 from demur.evaluators.refchecker.actions import label_by_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
 from demur.evaluators.refchecker.calculations import worked_out
-from demur.evaluators.refchecker.checking import Checker, Group, WindowFinding
+from demur.evaluators.refchecker.checking import Checker, Group
 from demur.evaluators.refchecker.classifying import Classifier, classified
 from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
-from demur.evaluators.refchecker.disputes import Dispute, IfContested, counting, find_disputes
 from demur.evaluators.refchecker.exact_strings import are_code, missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
 from demur.evaluators.refchecker.letters import in_same_letters
@@ -160,16 +159,6 @@ class RefChecker(ClaimEvaluator):
             at most two windows are always read whole. For longer references, each window costs a
             request for every four claims, or for every claim with "per_claim" and "logprobs".
             `details["windows_left_out"]` says how many windows a claim was not checked against.
-        if_contested: What becomes of a claim that one reference supports and another contradicts.
-            "mark": it keeps its label, `Claim.contested` is True, and its evidence has both quotes.
-            "fail": it is a Contradiction as well. "ignore": no such claims are sought. None: "mark"
-            with the checker "adapter", which alone can tell them, else "ignore". To seek them takes
-            up to four requests more for each claim that is not surely supported, and the sample
-            must have a question (docs/methods/refchecker.md has the price).
-        newest_by: The key of a reference's metadata that has its date, as a `date`, a `datetime`,
-            a text in ISO 8601 or seconds since 1970. Of two references that disagree, the one with
-            the later date decides. If a date is missing, unreadable, or the same, `if_contested`
-            says what happens. None: no date decides.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -193,8 +182,6 @@ class RefChecker(ClaimEvaluator):
     prompts: RefCheckerPrompts = _PROMPTS
     window_tokens: int | None = Field(default=None, ge=50)
     max_windows: int | None = Field(default=None, ge=1)
-    if_contested: IfContested | None = None
-    newest_by: str | None = Field(default=None, min_length=1)
 
     _judge: BaseChatModel | SmallJudge = PrivateAttr()
     _mode: str = PrivateAttr()
@@ -214,8 +201,6 @@ class RefChecker(ClaimEvaluator):
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
         max_windows: int | None = None,
-        if_contested: IfContested | None = None,
-        newest_by: str | None = None,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -270,17 +255,6 @@ class RefChecker(ClaimEvaluator):
                 "checker='adapter' needs the model 'local' with its official weights, and "
                 "demur-judge, or a judge at an address ('judge:http://host:8080'): choose "
                 "checker='logprobs', or run: pip install 'demur[local]'"
-            )
-        if self._mode != "adapter" and (self.newest_by or self._if_contested != "ignore"):
-            raise ValueError(
-                f"if_contested and newest_by have no effect with the checker {self._mode!r}: only "
-                "the judge of 'local' is known to tell references that disagree from others; "
-                "leave them out, or choose the model 'local' or 'judge:http://host:8080'"
-            )
-        if self.newest_by is not None and self.if_contested == "ignore":
-            raise ValueError(
-                "newest_by has no effect with if_contested='ignore', which seeks no references "
-                "that disagree: leave one of the two out"
             )
         if self.supported_from is not None and self._mode not in _SUPPORTED_FROM:
             raise ValueError(
@@ -372,9 +346,6 @@ class RefChecker(ClaimEvaluator):
                 checker = f"{checker}, {word_fit()}"
         elif self._mode == "adapter":
             checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
-            if self._if_contested == "fail" or self.newest_by:
-                by_date = f", newest by {self.newest_by}" if self.newest_by else ""
-                checker = f"{checker}, if contested {self._if_contested}{by_date}"
         if self._by_support:
             checker = f"{checker}, the least support"
         elif (least := self._least) is not None:
@@ -456,8 +427,7 @@ class RefChecker(ClaimEvaluator):
             for one, found in zip(shown, worked, strict=True)
         }
         different = list(dict.fromkeys(shown))
-        disputable = by_words and self._if_contested != "ignore"
-        known = recall(self, sample, [claim.alone for claim in different], disputable)
+        known = recall(self, sample, [claim.alone for claim in different])
         new = [at for at, claim in enumerate(different) if claim.alone not in known]
         asked = apart(different, new)
         texts = [claim.alone for claim in asked]
@@ -488,44 +458,16 @@ class RefChecker(ClaimEvaluator):
         }
         with undetermined_with(details):
             answers = yield from self._check(by_words)(groups, sample.question)
-            findings = {
-                at: of_claim
-                for numbers, answered in zip(together.values(), answers, strict=True)
-                for at, of_claim in zip(numbers, zip(*answered, strict=True), strict=True)
-            }
-            disputes: Sequence[Dispute | str | None] = [None] * len(asked)
-            if disputable:
-                read_first = [findings[at] for at in range(len(asked))]
-                disputes = yield from find_disputes(
-                    asked, read_first, sample, self._window_size, self._by_probabilities
-                )
         judged_now = {
-            texts[at]: JudgedClaim(chosen[at], windows[at], findings[at], disputes[at])
-            for at in range(len(asked))
+            texts[at]: JudgedClaim(chosen[at], windows[at], findings)
+            for numbers, answered in zip(together.values(), answers, strict=True)
+            for at, findings in zip(numbers, zip(*answered, strict=True), strict=True)
         }
         remember(self, sample, judged_now)
         every = known | judged_now
-        judged = [every[claim.alone] for claim in shown]
-        read = [self._counted(one, sample) for one in judged]
-        missing = missing_in(claims, sample, worked)
-        found = [one.dispute if isinstance(one.dispute, Dispute) else None for one in judged]
-        labelled = merged(claims, read, worked, missing, found)
-        if unknown := sum(isinstance(one.dispute, str) for one in judged):
-            details["contested_unknown"] = unknown
+        read = [(every[claim.alone].windows, every[claim.alone].findings) for claim in shown]
+        labelled = merged(claims, read, worked, missing_in(claims, sample, worked))
         return replace(labelled, details=details)
-
-    def _counted(
-        self, judged: JudgedClaim, sample: Sample
-    ) -> tuple[Sequence[Window], Sequence[WindowFinding]]:
-        """Return the windows and findings that decide about a claim."""
-        decides = self.newest_by is not None or self._if_contested == "fail"
-        if isinstance(judged.dispute, str) and decides:
-            return judged.windows[:1], (WindowFinding(error=judged.dispute),)
-        if isinstance(judged.dispute, Dispute):
-            alone = counting(judged.dispute, sample, self._if_contested, self.newest_by)
-            if alone is not None:
-                return alone[:1], alone[1:]
-        return judged.windows, judged.findings
 
     def _read(self, chosen: Sequence[Chosen]) -> dict[str, int]:
         """Return how much is read, for the details; warn if `max_windows` leaves text out."""
@@ -601,18 +543,8 @@ class RefChecker(ClaimEvaluator):
             return checking.joint(chat, prompt)
         if self._mode == "per_claim":
             return checking.per_claim(chat, prompt)
-        return own(self._by_probabilities)
-
-    @property
-    def _by_probabilities(self) -> Checker:
-        """Return the checker that reads the probabilities of a chat model's labels."""
-        options = (_judging(self._chat) or {}) if self._mode == "adapter" else {}
-        return checking.logprobs(self._chat, self._prompt, self._least, options)
-
-    @property
-    def _if_contested(self) -> IfContested:
-        """Return what happens to a contested claim; "ignore": none is sought."""
-        return self.if_contested or ("mark" if self._mode == "adapter" else "ignore")
+        options = (_judging(chat) or {}) if self._mode == "adapter" else {}
+        return own(checking.logprobs(chat, prompt, self._least, options))
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         least = number(self.threshold)
@@ -623,7 +555,6 @@ class RefChecker(ClaimEvaluator):
         details = {
             **details,
             "counts": counts_of(claims),
-            "contested": sum(claim.contested for claim in claims),
             "unlabelled": len(missing),
             "score_bounds": list(score.bounds),
         }

@@ -8,7 +8,6 @@ from demur.evaluators.base import LabelledClaims
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.calculations import WorkedOut
 from demur.evaluators.refchecker.checking import WindowFinding
-from demur.evaluators.refchecker.disputes import Dispute
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.references import Window
 from demur.schema import Claim, ClaimLabel, Evidence, MissingString
@@ -19,7 +18,6 @@ def merged(
     read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]],
     worked: Sequence[Sequence[WorkedOut]],
     missing: Sequence[Sequence[MissingString]],
-    disputes: Sequence[Dispute | None],
 ) -> LabelledClaims:
     """Return the claims with their labels, merged over the windows, and with the evidence for them.
 
@@ -32,13 +30,12 @@ def merged(
             window.
         worked: For each claim, what is worked out about its figures.
         missing: For each claim, its strings that stand in none of the references.
-        disputes: For each claim, the references that disagree about it, if any do.
     """
     indexed: dict[Window, Index] = {}
     labelled = []
     confidence = []
-    for claim, (windows, findings), known, strings, dispute in zip(
-        claims, read, worked, missing, disputes, strict=True
+    for claim, (windows, findings), known, strings in zip(
+        claims, read, worked, missing, strict=True
     ):
         found = merge(finding.label for finding in findings)
         told = [one for one in known if _is_told(one, claim.text, found, strings)]
@@ -62,8 +59,6 @@ def merged(
                 for quote in one.quotes(label)
                 if not any(_within(quote, other) for other in evidence)
             ]
-        if dispute is not None:
-            evidence += dispute.quotes(claim.text)
         labelled.append(
             claim.model_copy(
                 update={
@@ -71,7 +66,6 @@ def merged(
                     "probabilities": _probabilities(findings, found),
                     "calculations": tuple(one.calculation(claim.text) for one in told),
                     "missing_strings": tuple(strings),
-                    "contested": dispute is not None,
                     "support": _support(findings),
                     "evidence": tuple(dict.fromkeys(evidence)),
                     "error": None if label else next(f.error for f in findings if f.error),

@@ -12,7 +12,6 @@ from typing import Any
 
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.checking import WindowFinding
-from demur.evaluators.refchecker.disputes import Dispute
 from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.references import Window
 from demur.runtime import current_scope
@@ -30,9 +29,6 @@ class JudgedClaim:
     """All windows that the claim was checked against."""
     findings: tuple[WindowFinding, ...]
     """The finding of each window."""
-    dispute: Dispute | str | None = None
-    """The texts that disagree about the claim, if they were sought and found; an error if they
-    could not be sought."""
 
     @property
     def label(self) -> ClaimLabel | None:
@@ -40,20 +36,17 @@ class JudgedClaim:
         return merge(finding.label for finding in self.findings)
 
 
-def recall(
-    judge: object, sample: Sample, claims: Iterable[str], disputable: bool
-) -> dict[str, JudgedClaim]:
+def recall(judge: object, sample: Sample, claims: Iterable[str]) -> dict[str, JudgedClaim]:
     """Return which of the claims were judged earlier in this guarded call.
 
     A claim is known if it was judged against the same contexts. A supported claim is also known if
     further contexts follow them now, since these cannot change its label. An agent's calls can, so
-    it is judged again if calls follow. And further contexts may contradict it, where that is asked.
+    it is judged again if calls follow.
 
     Args:
         judge: The evaluator that asks. It knows only what it has judged itself.
         sample: The sample with its references.
         claims: The claims, as texts that can be understood alone.
-        disputable: Whether contexts that disagree about a claim are sought.
     """
     known = _memory(judge, sample)
     now = _contexts(sample)
@@ -64,21 +57,16 @@ def recall(
             continue
         further = sample.contexts[len(contexts) :]
         followed = contexts == now[: len(contexts)] and not any(map(status_of_call, further))
-        followed = followed and not disputable
         if contexts == now or (followed and judged.label is ClaimLabel.ENTAILMENT):
             found[claim] = judged
     return found
 
 
 def remember(judge: object, sample: Sample, claims: Mapping[str, JudgedClaim]) -> None:
-    """Remember claims that were read without an error; the arguments are those of `recall`."""
+    """Remember claims that have a label; the other arguments are those of `recall`."""
     contexts = _contexts(sample)
     _memory(judge, sample).update(
-        {
-            text: (contexts, judged)
-            for text, judged in claims.items()
-            if judged.label is not None and not isinstance(judged.dispute, str)
-        }
+        {text: (contexts, judged) for text, judged in claims.items() if judged.label is not None}
     )
 
 
