@@ -40,10 +40,10 @@ def test_no_claim_or_id_is_there_twice() -> None:
     assert len({one.claim for one in CLAIMS}) == len({one.id for one in CLAIMS}) == len(CLAIMS)
 
 
-def test_a_third_of_the_claims_of_each_half_hangs_on_no_number() -> None:
+def test_a_third_of_the_disputes_and_of_the_others_hangs_on_no_number() -> None:
     for contested in (True, False):
-        half = [one for one in CLAIMS if one.contested is contested]
-        assert sum(not re.search(r"\d", one.claim) for one in half) >= len(half) / 3
+        side = [one for one in CLAIMS if one.contested is contested]
+        assert sum(not re.search(r"\d", one.claim) for one in side) >= len(side) / 3
 
 
 def test_the_numbers_of_a_claim_stand_in_its_pair() -> None:

@@ -20,8 +20,6 @@ from demur_research.texts.disputes import Disputed, disputed_claims
 
 _NAME = "local"
 _STATEMENT = "This text answers the question: {}"
-_CLAIM = range(3)
-"""Which of the five readings of a case are of its claim; the others are of the statement."""
 _MARKED = 0.05
 """The share of the other claims in sight that may be marked. It gives the limit of each way."""
 _CLEAR = 0.5
@@ -101,8 +99,6 @@ def _made(bench: Bench) -> Result:
         (
             f"The limit of each way marks at most {_MARKED:.0%} of the others in sight.",
             "Each way is told which two passages are about the claim.",
-            "Where the judge does not say whether a passage answers the question, because of their "
-            "letters, it counts as one that does not.",
         ),
     )
 
@@ -118,7 +114,7 @@ def _readings(bench: Bench, cases: Sequence[Disputed]) -> list[_Read]:
         asked += [sample(statement, [text], None) for text in pair]
     found = [done.value for done in bench.judged(_NAME, judge, asked)]
     of_cases = ((one, found[5 * at : 5 * at + 5]) for at, one in enumerate(cases))
-    return [_read(one, of) for one, of in of_cases if not any(of[at].undetermined for at in _CLAIM)]
+    return [_read(one, of) for one, of in of_cases if not any(each.undetermined for each in of)]
 
 
 def _read(case: Disputed, found: Sequence[Evaluation]) -> _Read:
