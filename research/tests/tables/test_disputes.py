@@ -13,7 +13,9 @@ from demur_research.texts.disputes import disputed_claims
 from support.fakes import isolated
 
 CASES = disputed_claims()
-STATEMENTS = {f"This text answers the question: {one.question.rstrip('?？')}": one for one in CASES}
+STATEMENTS = {
+    f"This text answers the question: {one.question.rstrip('?？').rstrip()}": one for one in CASES
+}
 APART = "one supports, the other contradicts"
 ANSWERING = "and the other answers the question"
 
