@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -36,6 +37,7 @@ from llama_index.evaluation.demur.evaluators import (
 )
 from support import facts
 from support.fakes import ScriptedModel
+from support.markers import CONTEXT, QUESTION, STATE_NOTHING
 
 _CONTEXTS = ["A list of items"]
 
@@ -52,7 +54,7 @@ def checker(llm: ScriptedLLM) -> RefCheckerEvaluator:
 
 @pytest.mark.smoke
 async def test_the_small_judge_needs_no_llm() -> None:
-    checker = RefCheckerEvaluator("small", supported_from=0.5)
+    checker = RefCheckerEvaluator("small", threshold=0.5)
     for number, passing in ((2, True), (3, False)):
         contexts = [facts.description(number).page_content]
         given = (facts.question(number), facts.answer(number), contexts)
@@ -131,7 +133,8 @@ def test_other_models_are_taken_too(llm: ScriptedLLM) -> None:
     "options",
     [
         {"checker": "per_claim", "aggregation": "soft", "threshold": 0.4},
-        {"checker": "logprobs", "supported_from": 0.9},
+        {"checker": "logprobs", "threshold": 0.9},
+        {"known": ["Support answers from 9 to 5."], "refusals": ["NO ANSWER", re.compile("no.*")]},
         {"claims": "sentences", "aggregation": "major"},
         {
             "window_tokens": 99,
@@ -152,6 +155,13 @@ def test_what_states_nothing_is_valid_and_undecided() -> None:
     found = RefCheckerEvaluator(llm).evaluate("Who?", "I do not know.", _CONTEXTS)
     assert (found.passing, found.score, found.invalid_result) == (None, None, False)
     assert "states nothing" in str(found.feedback)
+    assert found.evaluation.nothing_to_check
+
+
+@pytest.mark.parametrize("answer", STATE_NOTHING)
+def test_a_marker_of_having_no_answer_states_nothing(answer: str) -> None:
+    found = RefCheckerEvaluator("small").evaluate(QUESTION, answer, [CONTEXT])
+    assert (found.passing, found.score, found.invalid_result) == (None, None, False)
     assert found.evaluation.nothing_to_check
 
 

@@ -62,8 +62,9 @@ def check(
         str | None,
         typer.Option(
             metavar="NUMBER|FILE",
-            help="The share of entailed claims, from 0 to 1, at which the answer passes with "
-            "--aggregation soft; or a file that demur calibrate wrote.",
+            help="The score from which the answer passes: the support of its weakest claim, or "
+            "with --aggregation soft the share of entailed claims; or a file that demur calibrate "
+            "wrote.",
         ),
     ] = None,
     as_json: Annotated[bool, json_option("the evaluation as one line of JSON")] = False,

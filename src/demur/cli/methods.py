@@ -64,7 +64,7 @@ class Maker:
 
 
 def _refchecker(options: Options, results: Path) -> Method:
-    names = ("checker", "claims", "aggregation", "threshold")
+    names = ("checker", "claims", "aggregation", "threshold", "refusals")
     arguments = {name: options[name] for name in names if name in options}
     model = options.get("model", "local")
     judge = resolve_judge(model)
@@ -233,7 +233,8 @@ _FEWL_OPTIONS = (
     *("neighbors_collection", "n_answers", "n_wrong", "threshold", "max_concurrency"),
 )
 _REFCHECKER_OPTIONS = (
-    *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),
+    *("model", "checker", "claims", "aggregation", "threshold", "refusals"),
+    "max_concurrency",
 )
 _REVERSE_OPTIONS = ("config", "model", "validator", "matcher", "threshold", "max_concurrency")
 

@@ -133,6 +133,14 @@ def score(
         str | None,
         typer.Option(help="refchecker: how labels become the verdict: strict, soft or major."),
     ] = None,
+    refusals: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--refusal",
+            metavar="TEXT",
+            help="refchecker: an answer that states nothing, such as NO_ANSWER; may be repeated.",
+        ),
+    ] = None,
     threshold: Annotated[
         str | None,
         typer.Option(

@@ -29,6 +29,7 @@ from demur.evaluators.fewl.fitting import fit as fit
 from demur.evaluators.fewl.parsing import normalized_text as normalized_text
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
 from demur.evaluators.refchecker.assertion import only_asks as only_asks
+from demur.evaluators.refchecker.assertion import tells_fact as tells_fact
 from demur.evaluators.refchecker.content_words import content_words as content_words
 from demur.evaluators.refchecker.context import refers as refers
 from demur.evaluators.refchecker.languages import likely as likely

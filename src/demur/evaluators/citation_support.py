@@ -180,7 +180,9 @@ def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
     if evaluation.undetermined:
         return claim.model_copy(update={"error": evaluation.error})
     label = ClaimLabel.ENTAILMENT
-    if not evaluation.passed:
+    if evaluation.passed and any(map(_only_known, evaluation.claims)):
+        label = ClaimLabel.NEUTRAL  # what is always known is not what the sentence cites
+    elif not evaluation.passed:
         labels = [own.label for own in evaluation.claims]
         refuted = ClaimLabel.CONTRADICTION in labels
         label = ClaimLabel.CONTRADICTION if refuted else ClaimLabel.NEUTRAL
@@ -191,6 +193,10 @@ def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
         if found.label is label and found.context is not None and found.context < len(one.documents)
     ]
     return claim.model_copy(update={"label": label, "evidence": tuple(dict.fromkeys(evidence))})
+
+
+def _only_known(claim: Claim) -> bool:
+    return bool(claim.evidence) and all(one.known is not None for one in claim.evidence)
 
 
 # --- Statements and their citations --------------------------------------------------------------

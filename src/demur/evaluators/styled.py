@@ -38,6 +38,8 @@ class Unstyled:
 
     def _evidence(self, evidence: Evidence) -> Evidence:
         at, span = evidence.context, evidence.span
+        if evidence.known is not None:
+            return evidence
         changed = self.texts.get("reference") if at is None else self.contexts.get(at)
         # A document that the evaluator retrieved itself stands in no text of the sample.
         if changed is None or changed.text[span.start : span.end] != evidence.text:

@@ -70,15 +70,12 @@ def number(threshold: float | Threshold | None) -> float | None:
     return threshold.value if isinstance(threshold, Threshold) else threshold
 
 
-def refuse_foreign(
-    threshold: float | Threshold | None, evaluator: Evaluator, option: str = "threshold"
-) -> None:
+def refuse_foreign(threshold: float | Threshold | None, evaluator: Evaluator) -> None:
     """Refuse a `Threshold` that was chosen from scores of another kind; accept any number.
 
     Args:
         threshold: The threshold that the evaluator was given.
         evaluator: The evaluator. Its `fingerprints` must be complete at this point.
-        option: The evaluator's option that takes a threshold's number.
 
     Raises:
         ValueError: The threshold is bound to other fingerprints or to none, or the evaluator has no
@@ -87,7 +84,7 @@ def refuse_foreign(
     if not isinstance(threshold, Threshold):
         return
     name, fingerprints = evaluator.get_name(), evaluator.fingerprints
-    plain = f"pass its number, {option}={threshold.value!r}, which guarantees nothing"
+    plain = f"pass its number, threshold={threshold.value!r}, which guarantees nothing"
     if not fingerprints:
         raise ValueError(
             f"threshold: a Threshold cannot be checked for {name}, which does not say what its "

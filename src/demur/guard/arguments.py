@@ -34,6 +34,7 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     answer: Reader | None
     contexts: ContextsReader | None
     conversation: bool | Reader
+    system: bool
 
     _policy: dict[str, Again | Final] = PrivateAttr()
     """A copy of `on_fail` in which chat models take the place of their names."""

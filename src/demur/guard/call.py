@@ -20,7 +20,7 @@ from demur.evaluators import is_mistake
 from demur.guard.arguments import GuardArguments
 from demur.guard.chain import ChainCall
 from demur.guard.citing import recited
-from demur.guard.conversation import conversation_of
+from demur.guard.conversation import conversation_of, facts_of
 from demur.guard.ending import Ended, Tried, ending_of
 from demur.guard.events import Announcement, decision_event, evaluation_event, outcome_event
 from demur.guard.feedback import Feedback
@@ -107,6 +107,8 @@ class GuardedCall:
         self._spent: list[tuple[Again, str]] = []
         """The recoveries that are not worth another try, each with the reason: they led to an
         answer that was there before, or to one that could not be judged."""
+        self._style: str | None = None
+        """The instructions that the chain gave its model in its latest run, if they are known."""
         self._started = time.monotonic()
 
     def run(self) -> Steps[Guarded[Any]]:
@@ -161,6 +163,7 @@ class GuardedCall:
         abstained = _folded(answer.text) in map(_folded, call.capture.refusals)
         usage, style = call.capture.usage, call.capture.instructions
         self._settle(usage)
+        self._style = style
         return Answered(answer, contexts, origin, usage, abstained, style=style)
 
     def _answer_in(self, output: Any) -> Answer:
@@ -196,6 +199,10 @@ class GuardedCall:
             return ()
         return conversation_of(self.input, self.question, None if where is True else where)
 
+    def known(self, instructions: str | None) -> tuple[Document, ...]:
+        """Return the facts in the instructions of a call, if the guard is to read them."""
+        return facts_of(self.input, instructions) if self.guard.system else ()
+
     # --- The verdict on it --------------------------------------------------------------------
 
     def judge(self, answered: Answered) -> Steps[None]:
@@ -214,7 +221,10 @@ class GuardedCall:
             ]
         else:
             sample = Sample(
-                question=self.question, answer=answered.text, contexts=answered.contexts
+                question=self.question,
+                answer=answered.text,
+                contexts=answered.contexts,
+                known=self.known(answered.style or self._style),
             )
             evaluations = yield from self.evaluate(sample)
             yield from self.announce_evaluations(evaluations)

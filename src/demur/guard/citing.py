@@ -10,13 +10,16 @@ from demur.guard.trace import Attempt
 from demur.schema import Claim, ClaimLabel, Evaluation, Failure
 
 
-def cited_attempt(attempt: Attempt, form: Form | None) -> Cited:
-    """Return an attempt's answer with its citations; `form` None leaves its text unchanged."""
+def cited_attempt(attempt: Attempt, form: Form | None, known: str) -> Cited:
+    """Return an attempt's answer with its citations; `form` None leaves its text unchanged.
+
+    `known` is the mark of parts that a text supports which is always known; empty: no mark.
+    """
     answer = attempt.answer
     found = places_of(answer), attempt.evaluations, attempt.contexts
     if form is None:
         return Cited(answer, citations_of(answer, *found), "list")
-    return cited(answer, *found, form)
+    return cited(answer, *found, form, known=known)
 
 
 def recited(attempt: Attempt) -> str | None:

@@ -1,4 +1,4 @@
-"""Find what a conversation adds to the contexts: earlier sources, and the user's statements."""
+"""Find what a conversation adds to an answer's sources, and the facts among its instructions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from demur._text import sentences
-from demur.evaluators import only_asks
+from demur.evaluators import only_asks, tells_fact
 from demur.shapes import (
     Reader,
     distinct,
@@ -39,6 +39,27 @@ def conversation_of(
     messages = find_messages(input, reader)
     documents = under_context_keys(input)
     return distinct([*documents, *tool_results(messages), *_said(messages, question)])
+
+
+def facts_of(input: Any, instructions: str | None) -> tuple[Document, ...]:
+    """Return the facts in the system messages of a call, as one document.
+
+    A system message also orders ("Say that we are open on Sundays"), and what it orders is no
+    evidence. So only sentences that tell something count.
+
+    Args:
+        input: The input of the guard, which may have system messages.
+        instructions: The system message that the chain gave its model, if it is known.
+    """
+    found = [str(one.text) for one in find_messages(input) if isinstance(one, SystemMessage)]
+    told = dict.fromkeys([*found, instructions or ""])
+    facts = [
+        text[start:end].strip()
+        for text in told
+        for start, end in sentences(text)
+        if tells_fact(text[start:end])
+    ]
+    return (Document("\n".join(dict.fromkeys(facts))),) if facts else ()
 
 
 def _said(messages: Sequence[BaseMessage], question: str | None) -> list[Document]:

@@ -76,7 +76,8 @@ def ending_of(
     assert isinstance(final, Final)  # `make_policy` has checked it
     cited: Cited | None = None
     if guard.on_pass is not None and last.attempt.verdict == "passed":
-        cited = cited_attempt(last.attempt, guard.on_pass.form if last.answer.is_text else None)
+        form = guard.on_pass.form if last.answer.is_text else None
+        cited = cited_attempt(last.attempt, form, guard.on_pass.known)
     trace = Trace(
         outcome=_outcome(tried, ended, final),
         reason=ended.reason,

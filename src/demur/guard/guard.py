@@ -93,6 +93,11 @@ class Guard(GuardArguments[Input, Output]):
             So do sources of earlier turns: documents in the input, and results of tools. True: the
             guard uses all messages in the input or among its values. A key or a function of the
             input says where the messages are.
+        system: Whether the facts among the instructions support the answer too: the sentences of
+            system messages, in the input or to the chain's chat model, that tell something and
+            order nothing ("Support answers from 9 to 5."). RefChecker then takes them as known. An
+            order that is worded as a fact supports what it orders, so prefer
+            `RefChecker(known=...)`.
         model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
             answers from the documents when the chain's answer failed.
         name: The name in callbacks and traces; None: "Guard".
@@ -121,6 +126,7 @@ class Guard(GuardArguments[Input, Output]):
         answer: Reader | None = None,
         contexts: ContextsReader | None = None,
         conversation: bool | Reader = False,
+        system: bool = False,
         model: str | BaseChatModel | None = None,
         name: str | None = None,
     ) -> None:

@@ -12,7 +12,6 @@ from langchain_core.documents import Document
 from demur.evaluators import Piece, piece_at
 from demur.guard.edits import (
     Citation,
-    Form,
     Place,
     Remainder,
     annotation,
@@ -20,6 +19,7 @@ from demur.guard.edits import (
     cited,
     place_at,
 )
+from demur.guard.recoveries import Cite
 from demur.schema import Evaluation
 
 _WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)
@@ -47,18 +47,19 @@ class LeavingText:
     leave with the text under them.
     """
 
-    def __init__(self, form: Form | None, strips: bool) -> None:
+    def __init__(self, cite: Cite | None, strips: bool) -> None:
         """Start with an empty text.
 
-        `form` is the form of the citations to add, or None for no citations. `strips` says whether
-        failing sentences are taken out.
+        `cite` says which citations to add; None: none. `strips` says whether failing sentences are
+        taken out.
         """
         self.text = ""
         self.ends: list[int] = [0]
         """The length of the text after each sentence."""
         self.held = False
         """Whether nothing more can leave before the end of the answer."""
-        self._form = form
+        self._form = None if cite is None else cite.form
+        self._known = "" if cite is None else cite.known
         self._strips = strips
         self._left = Remainder("", [])
         self._end = 0
@@ -109,7 +110,7 @@ class LeavingText:
         if self._form is not None:
             kind = place_at(answer, piece.start, piece.end).kind
             whole = [Place(0, len(sentence), kind)]
-            found = cited(sentence, whole, evaluations, contexts, self._form)
+            found = cited(sentence, whole, evaluations, contexts, self._form, known=self._known)
             said, citations = found.text.strip(), found.citations
         left = self._with(answer, piece, removed=not said)
         at = len(left.pieces) - 1

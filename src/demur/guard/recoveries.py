@@ -153,11 +153,17 @@ class Cite(Recovery):
     "blocks": content blocks with LangChain's citations, which need a message as the answer. "list":
     no marks in the text, only the list of citations that every form gives. The numbers are those of
     the documents, from 1."""
+    known: str = ""
+    """The mark in the text, such as "[about us]", of sentences that a text supports which is always
+    known (`RefChecker(known=...)`). It has no number, and is no citation, since that text was not
+    retrieved. Empty: no mark."""
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
             known = ", ".join(map(repr, FORMS))
             raise ValueError(f"Cite: form must be one of {known}, got {self.form!r:.100}")
+        if not isinstance(self.known, str):
+            raise TypeError(f"Cite: expected known to be a text, got {self.known!r:.100}")
 
 
 # --- What leaves if no answer passes -------------------------------------------------------------

@@ -64,7 +64,7 @@ class StreamedAnswer:
         self._cuts = not any(isinstance(recovery, Annotate) for recovery in recoveries)
         on_pass = call.guard.on_pass
         self._sent = LeavingText(
-            None if on_pass is None else on_pass.form,
+            on_pass,
             any(isinstance(recovery, Strip) for recovery in recoveries),
         )
         self._blocks = on_pass is not None and on_pass.form == "blocks"
@@ -231,6 +231,7 @@ class StreamedAnswer:
             question=self.call.question,
             answer=self._text[start:end],
             contexts=tuple(contexts),
+            known=self.call.known(self.chain.capture.instructions),
             preceding=self._text[:start],
         )
 

@@ -98,13 +98,24 @@ class Evidence(Value):
     """Represent the passage of a reference that decided a claim's label."""
 
     context: int | None = Field(default=None, ge=0)
-    """The index into the contexts that were used; None if the passage is in `Sample.reference`."""
+    """The index into the contexts that were used; None if the passage is in `Sample.reference`, or
+    is `known`."""
+    known: int | None = Field(default=None, ge=0)
+    """The index into the texts that hold for every answer: those of the evaluator, then those of
+    `Sample.known`; None if the passage is in none of them."""
     span: Span
     """Where the passage stands in that context's `page_content`, or in the reference."""
     text: Text
     """The characters of that span."""
     label: ClaimLabel
     """What this passage says about the claim."""
+
+    @property
+    def where(self) -> str:
+        """Return the name of the text in which the passage stands: "reference 2", "known 1"."""
+        if self.known is not None:
+            return f"known {self.known + 1}"
+        return "reference" if self.context is None else f"reference {self.context + 1}"
 
 
 class MissingString(Value):

@@ -144,8 +144,7 @@ def _labelled(claim: Claim) -> str:
 
 
 def _quoted(evidence: Evidence) -> str:
-    where = "reference" if evidence.context is None else f"reference {evidence.context + 1}"
     text = one_line(evidence.text)
     if len(text) > _LONGEST_QUOTE:
         text = f"{text[: _LONGEST_QUOTE - 1].rstrip()}…"
-    return f'     {where}: "{text}"'
+    return f'     {evidence.where}: "{text}"'

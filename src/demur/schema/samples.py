@@ -21,6 +21,9 @@ class Sample(Value):
     """The answer to be judged. A mapping, a list or a pydantic object is converted to its JSON."""
     contexts: Contexts = ()
     """The documents from which the answer was generated. Strings are converted to documents."""
+    known: Contexts = ()
+    """Texts that hold for every answer, such as what the assistant is. RefChecker counts them among
+    the references and quotes them as known; other evaluators do not read them."""
     reference: Text | None = None
     """A text that is known to be right, such as a gold answer."""
     preceding: Text = ""

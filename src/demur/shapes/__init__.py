@@ -33,9 +33,11 @@ from demur.shapes.finding import (
 )
 from demur.shapes.messages import (
     find_messages,
+    is_known,
     is_users,
     last_written,
     prompt_messages,
+    said_always,
     said_by_user,
     sources,
     this_turn,
@@ -70,6 +72,7 @@ __all__ = [
     "find_messages",
     "find_question",
     "fits",
+    "is_known",
     "is_users",
     "kind_of",
     "last_chunks",
@@ -78,6 +81,7 @@ __all__ = [
     "parts_of_call",
     "prompt_messages",
     "read_chunk",
+    "said_always",
     "said_by_user",
     "sample_of",
     "sources",

@@ -89,7 +89,7 @@ def _quote(claim: Claim, contexts: Sequence[Document]) -> str:
     found = nearest_quote(claim, contexts)
     if found is None:
         return "none: no sentence is near"
-    where = "reference" if found.context is None else f"context {found.context + 1}"
+    where = found.where if found.context is None else f"context {found.context + 1}"
     line = one_line(found.text)
     shown = line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1]}…"
     return f'{where}: "{shown}"'

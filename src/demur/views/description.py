@@ -90,9 +90,7 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
 
 def _name(evidence: Evidence, names: Sequence[str]) -> str:
     at = evidence.context
-    if at is None:
-        return "reference"
-    return names[at] if at < len(names) else f"reference {at + 1}"
+    return names[at] if at is not None and at < len(names) else evidence.where
 
 
 def reference_names(contexts: Sequence[Document]) -> list[str]:

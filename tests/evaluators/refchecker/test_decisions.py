@@ -321,18 +321,18 @@ def test_a_model_without_probabilities_decides_by_its_choice() -> None:
     assert (found.passed, found.score) == (False, 0.5)
 
 
-@pytest.mark.parametrize("by", ["supported_from", "threshold"])
+@pytest.mark.parametrize("by", ["number", "Threshold"])
 def test_where_a_probability_is_to_decide_a_claim_without_one_has_no_label(by: str) -> None:
     with decisions_server(choosing) as server:
         checker = RefChecker(HttpDecisions(base_url=server.url))
         value: Any = 0.7
-        if by == "threshold":
+        if by == "Threshold":
             value = Threshold(
                 **{"on_abstain": "pass", "value": 0.7, "method": "percentile", "percentile": 10},
                 **{"evaluator": "RefChecker", "fingerprints": checker.fingerprints},
                 **{"samples": 20, "passed": 18},
             )
-        found = checker.model_copy(update={by: value}).invoke(facts.sample(2))
+        found = checker.model_copy(update={"threshold": value}).invoke(facts.sample(2))
     assert found.undetermined
     assert labels(found) == [None, None]
     assert "gave no probabilities" in errors(found)[0]
@@ -340,9 +340,9 @@ def test_where_a_probability_is_to_decide_a_claim_without_one_has_no_label(by: s
     assert len(server.requests) == 1, "no further request would bring any"
 
 
-def test_supported_from_moves_the_limit() -> None:
+def test_the_threshold_moves_the_limit() -> None:
     model = TrueDecisions()
-    found = {least: RefChecker(model, supported_from=least) for least in (0.9, 0.91)}
+    found = {least: RefChecker(model, threshold=least) for least in (0.9, 0.91)}
     assert [one.invoke(facts.sample(2)).passed for one in found.values()] == [True, False]
 
 

@@ -82,11 +82,6 @@ def test_the_reference_is_checked_against_as_well() -> None:
     assert found.claims[0].evidence[0].text == "Oslo lies in Norway."
 
 
-def test_a_threshold_that_nothing_uses_is_warned_about() -> None:
-    with pytest.warns(UserWarning, match="aggregation='soft'"):
-        RefChecker(scripted(TWO), threshold=0.5)
-
-
 # --- The three settings --------------------------------------------------------------------------
 
 

@@ -135,10 +135,25 @@ def test_a_threshold_that_was_chosen_from_scores_is_the_limit_of_each_claim() ->
     assert again[1].claims[0].label is ClaimLabel.ENTAILMENT
 
 
-def test_a_threshold_and_a_limit_are_one_too_many() -> None:
+def test_a_number_decides_as_a_threshold_of_this_value_does() -> None:
+    for value in (0.3, 0.5, 0.9, 1.0):
+        chosen = threshold(value, checker([[0.5, 0.5]]))
+        by_number, by_threshold = (
+            [judged([[score, 0.1]], threshold=given).passed for score in (0.95, 0.4, 0.3)]
+            for given in (value, chosen)
+        )
+        assert by_number == by_threshold == [score >= value for score in (0.95, 0.4, 0.3)]
+
+
+def test_without_a_threshold_nothing_is_decided_and_labels_are_those_of_the_default() -> None:
+    shares: Shares = [[0.6, 0.1], [0.4, 0.1]]
+    found, default = judged(shares, threshold=None), judged(shares)
+    assert (found.passed, default.passed) == (None, False)
+    assert [one.label for one in found.claims] == [one.label for one in default.claims]
+
+
+def test_one_from_other_scores_is_refused() -> None:
     chosen = threshold(0.5, checker([[0.5, 0.5]]))
-    with pytest.raises(ValueError, match=r"supported_from=0\.4 has no effect beside a Threshold"):
-        checker([[0.5, 0.5]], supported_from=0.4, threshold=chosen)
     foreign = chosen.model_copy(update={"fingerprints": {"evaluator": "Other"}})
-    with pytest.raises(ValueError, match=r"pass its number, supported_from=0\.5"):
+    with pytest.raises(ValueError, match=r"pass its number, threshold=0\.5"):
         checker([[0.5, 0.5]], threshold=foreign)

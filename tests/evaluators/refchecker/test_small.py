@@ -79,11 +79,13 @@ def test_a_claim_that_it_cannot_read_is_undetermined() -> None:
 
 
 @pytest.mark.parametrize("checker", ["small", "logprobs"])
-def test_from_which_probability_a_claim_is_supported_is_an_option(checker: str) -> None:
+def test_with_strict_the_threshold_is_the_probability_from_which_a_claim_is_supported(
+    checker: str,
+) -> None:
     said = "The Louvre opened as a museum."
     model: Any = "small" if checker == "small" else ScriptedModel(script=_even)
     options = {} if checker == "small" else {"checker": checker}
-    made = {least: RefChecker(model, supported_from=least, **options) for least in (0.01, 0.999)}
+    made = {least: RefChecker(model, threshold=least, **options) for least in (0.01, 0.999)}
     found = {
         least: evaluator.invoke({"answer": said, "contexts": [LOUVRE]})
         for least, evaluator in made.items()
@@ -93,8 +95,9 @@ def test_from_which_probability_a_claim_is_supported_is_an_option(checker: str) 
     assert first.score == second.score == first.claims[0].support
     # What only decides about a score is not in the fingerprints.
     assert first.fingerprints == second.fingerprints
+    # With "soft" it is the share of the claims that are supported, and not what supports a claim.
     shares = [one.model_copy(update={"aggregation": "soft"}) for one in made.values()]
-    assert ["supported from 0.01" in one.fingerprints["checker"] for one in shares] == [True, False]
+    assert {"supported from 0.5" in one.fingerprints["checker"] for one in shares} == {True}
 
 
 def _even(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
@@ -102,11 +105,13 @@ def _even(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
 
 
 def test_where_it_has_no_effect_it_is_refused() -> None:
-    with pytest.raises(ValueError, match="supported_from has no effect with the checker 'joint'"):
-        RefChecker(scripted("x"), checker="joint", supported_from=0.5)
+    with pytest.raises(ValueError, match="no effect with the checker 'joint', which gives no prob"):
+        RefChecker(scripted("x"), checker="joint", threshold=0.5)
+    with pytest.raises(ValueError, match="no effect with aggregation='major'"):
+        RefChecker("small", aggregation="major", threshold=0.5)
     for value in (0, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="supported_from"):
-            RefChecker("small", supported_from=value)
+        with pytest.raises(ValueError, match="threshold"):
+            RefChecker("small", threshold=value)
 
 
 # -- Where it is no judge --------------------------------------------------------------------------

@@ -59,11 +59,11 @@ class ClaimDecisionModel(BaseDecisionModel, FrozenRunnable[Any, Any]):
     def model_post_init(self, context: Any, /) -> None:
         """Make the judge, so that a wrong name is reported before the first question."""
         super().model_post_init(context)
-        # A judge without probabilities refuses `supported_from`. Without a threshold, an evaluation
-        # has a label or is undetermined.
-        options: Any = {"claims": "sentences", "supported_from": 0.5, "threshold": None}
         try:
-            self._checker = RefChecker(self.model, **options)
+            # A judge without probabilities refuses a threshold. Without one, an evaluation has a
+            # label or is undetermined.
+            sure = RefChecker(self.model, claims="sentences", threshold=0.5)
+            self._checker = sure.model_copy(update={"threshold": None})
         except ValueError as error:
             raise ValueError(f"{self.model!r} is no judge with probabilities: {error}") from None
 

@@ -107,6 +107,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         conversation: Whether the conversation supports the answer too. The user's statements then
             count as sources and are believed ("My name is Ann."). So do the results of tools in
             earlier turns.
+        system: Whether the facts in the system message support the answer too, as in `demur.Guard`.
         model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
             answers from the sources when the answer of the agent's model failed.
 
@@ -132,6 +133,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         on_abstain: OnAbstain = "pass",
         contexts: str | Callable[[Any], Any] | None = None,
         conversation: bool = False,
+        system: bool = False,
         model: str | BaseChatModel | None = None,
     ) -> None:
         """Make the middleware; the class describes the arguments."""
@@ -144,6 +146,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             "on_error": on_error,
             "on_abstain": on_abstain,
             "conversation": _CONVERSATION if conversation else False,
+            "system": system,
         }
         if contexts is not None:
             options["contexts"] = "documents"
@@ -282,6 +285,7 @@ def _start(
         "question": find_question(conversation),
         "messages": request.messages,
         _CONVERSATION: conversation,
+        "system": request.system_message,
     }
 
 

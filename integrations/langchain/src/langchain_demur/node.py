@@ -52,6 +52,7 @@ def guarded_node(
     answer: str | None = None,
     contexts: Reader | None = None,
     conversation: bool = False,
+    system: bool = False,
     model: str | BaseChatModel | None = None,
 ) -> Node:
     """Return a node whose answer is checked before it is streamed or written to the state.
@@ -100,6 +101,7 @@ def guarded_node(
         conversation: Whether the conversation supports the answer too. The user's statements then
             count as sources and are believed ("My name is Ann."). So do documents in the state, and
             the results of tools in earlier turns.
+        system: Whether the facts in the system message support the answer too, as in `demur.Guard`.
         model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
             answers from the documents when the node's answer failed.
 
@@ -125,6 +127,7 @@ def guarded_node(
         "on_error": on_error,
         "on_abstain": on_abstain,
         "conversation": conversation,
+        "system": system,
     }
     if question is not None:
         options["question"] = lambda given: read_state(question, given[_STATE], "question")

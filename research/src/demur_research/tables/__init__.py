@@ -8,6 +8,7 @@ from demur_research.bench import NotRun, Table
 from demur_research.tables import (
     actions,
     answers,
+    bare,
     claims,
     confidence,
     disputes,
@@ -38,6 +39,7 @@ TABLES: Mapping[str, Table] = {
         judges.TABLES,
         confidence.TABLES,
         answers.TABLES,
+        bare.TABLES,
         unchecked.TABLES,
         injection.TABLES,
         windows.TABLES,

@@ -35,7 +35,7 @@ from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side
 from demur.schema import ActionOutcome, Claim, ClaimLabel, Sample
-from demur.shapes import CallStatus, is_users
+from demur.shapes import CallStatus, is_known, is_users
 
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
@@ -77,8 +77,8 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
                 if claim.label is not None or at not in found:
                     found[at] = claim, sure
 
-    said = [at for at, document in enumerate(sample.contexts) if is_users(document)]
-    # The user is believed, but does not know what the assistant did.
+    said = [at for at, one in enumerate(sample.contexts) if is_users(one) or is_known(one)]
+    # The user is believed, and so is what is known, but neither tells what the assistant did.
     besides = [said if report.own else repeating(report.words, calls, sample) for report in reports]
     unseen = {
         at: tuple([c.at for c in calls if not report.may_rest_on(c)] + besides[at])

@@ -7,10 +7,11 @@ a check, and lets nothing pass. What the rules know of each language is in `lang
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from demur._text import WORD_SIGNS
+from demur._text import UNSPACED, WORD_SIGNS, words
+from demur.evaluators.refchecker.content_words import beginnings
 from demur.evaluators.refchecker.languages import (
     CONTRAST,
     NOTHING,
@@ -23,6 +24,7 @@ from demur.evaluators.refchecker.languages import (
 
 # A longer sentence or clause counts as a statement.
 _LONGEST = 400
+_LONGEST_MARKER = 60
 _MOST_TAG_WORDS = 3
 _MOST_TAG_SIGNS = 5
 
@@ -30,6 +32,15 @@ _POLITE = (
     *("nothing.greetings", "nothing.thanks", "nothing.courtesies", "nothing.offers"),
     "answer.affirmation",
 )
+
+# What states nothing as the whole answer to a question, of several words and of one or two.
+_OF_A_LONG_ANSWER = tuple(x for x in NOTHING if x not in ("nothing.offers", "nothing.sources"))
+_OF_AN_ANSWER = tuple(
+    x
+    for x in _OF_A_LONG_ANSWER
+    if x not in ("nothing.greetings", "nothing.thanks", "nothing.courtesies")
+)
+_BRIEF = 2
 
 _QUESTION_MARKS = "?\uff1f\u061f"
 _CLAUSES = re.compile(
@@ -41,6 +52,11 @@ _COMMA = re.compile(r"[,\uff0c\u3001\u060c]")
 _AROUND = re.compile(rf"\A[^{WORD_SIGNS}]+|[^{WORD_SIGNS}]+\Z")
 # How an announcement of a list or an answer goes on: "Here is what I found:"
 _ANNOUNCED = re.compile(r"\b[^.!?:\d]{0,60}:")
+# Markers of having no answer that are the same in all languages.
+_MARKERS = re.compile(r"n/a|n\.a")
+_HIRAGANA = re.compile(r"[\u3040-\u309f]")  # its signs are particles and endings
+_NULL = "null"  # not "Null.", which is zero in German
+_SHRUG = "(\u30c4)"
 # Signs for sources, and names of files.
 _SOURCES = re.compile(
     r"\s*:?(?:\s*,?\s*(?:\[\^?\d{1,3}\]|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
@@ -48,7 +64,7 @@ _SOURCES = re.compile(
 
 
 @lru_cache(maxsize=1024)
-def states_nothing(sentence: str) -> bool:
+def states_nothing(sentence: str, question: str = "", is_answer: bool = False) -> bool:
     """Return whether a sentence states nothing that could be checked.
 
     Such a sentence is a question, a greeting, thanks, a refusal or first-person ignorance, or it
@@ -59,6 +75,11 @@ def states_nothing(sentence: str) -> bool:
 
     Args:
         sentence: One sentence, or a text in its place such as an item of a list or a value.
+        question: The question, which tells the language of a short sentence: "Of granite" is
+            ignorance in Dutch. Empty if there is none.
+        is_answer: Whether the sentence is the whole answer to the question. Then an offer or a
+            source states something ("In the manual."), and so do a courtesy and a word of contrast
+            of one word or two ("Any time.", "Solo").
     """
     if not any(map(str.isalnum, sentence)):
         return True
@@ -69,7 +90,10 @@ def states_nothing(sentence: str) -> bool:
         return True
     if text.endswith(tuple(_QUESTION_MARKS)):
         return _asks(text)
-    return _all_nothing(text)
+    lists = NOTHING
+    if is_answer and len(_clauses(text)) == 1:
+        lists = _OF_AN_ANSWER if _is_brief(text) else _OF_A_LONG_ANSWER
+    return _all_nothing(text, plain(f"{question} {sentence}"), lists)
 
 
 def is_polite(sentence: str) -> bool:
@@ -96,6 +120,52 @@ def affirms(sentence: str) -> bool:
     )
 
 
+def is_marker(answer: str, question: str, sources: Iterable[str]) -> bool | None:
+    """Return whether a whole answer is nothing but a marker of having none: "N/A", "NOT_FOUND".
+
+    "Unknown" and the like may be what is asked for. They are markers only if the question asks for
+    a person, a place, a time or another fact, has none of their words, and no source has them all.
+    The result is None for an answer that is in other words.
+
+    Args:
+        answer: The answer, without the braces of JSON and the fences of code.
+        question: The question; empty if there is none.
+        sources: The texts that the answer is checked against.
+    """
+    if len(answer) > _LONGEST_MARKER:
+        return None
+    text, asked = _bare(plain(answer)), plain(question)
+    if _MARKERS.fullmatch(text) or not any(map(str.isalnum, answer.replace(_SHRUG, ""))):
+        return True
+    if answer.strip("`\"'.") != _NULL and not any(
+        one.pattern("answer.marker").fullmatch(one.rewritten(text)) for one in possible(text)
+    ):
+        return None
+    return (
+        _asks_openly(asked, "question.fact")
+        and not any(not _HIRAGANA.match(one) for one in beginnings(text) & beginnings(asked))
+        and not any(text in plain(source) for source in sources)
+    )
+
+
+def asks_openly(question: str) -> bool:
+    """Return whether a question is no yes-or-no question: "Who founded it?".
+
+    Only a question of one clause counts: "What if I cancel, is it free?" may be both.
+    """
+    return _asks_openly(plain(question), "question.open")
+
+
+def _asks_openly(question: str, kind: str) -> bool:
+    question = _bare(_behind(is_polite, question))
+    return len(_clauses(question)) == 1 and any(
+        language.pattern(kind, whole_words=True).match(text) is not None
+        and not _contrasts(language, text)
+        for language in likely(question)
+        for text in (language.rewritten(question),)
+    )
+
+
 @lru_cache(maxsize=1024)
 def only_asks(sentence: str) -> bool:
     """Return whether a sentence asks something and states nothing besides.
@@ -114,6 +184,18 @@ def only_asks(sentence: str) -> bool:
         return False
     unmarked = text[-1].isalnum() and ":" not in text
     return (unmarked or text.endswith(tuple(_QUESTION_MARKS))) and _asks(text)
+
+
+def tells_fact(sentence: str) -> bool:
+    """Return whether a sentence of a system message tells something, and orders nothing."""
+    text = _bare(plain(sentence))
+    language, *others = likely(text) or (None,)
+    return (
+        language is not None
+        and not others
+        and len(text) <= _LONGEST
+        and language.pattern("system.facts").fullmatch(language.rewritten(text)) is not None
+    )
 
 
 def stated_from(sentence: str) -> int:
@@ -213,17 +295,23 @@ def _behind(fillers: Callable[[str], bool], text: str) -> str:
     return rest or text
 
 
-def _all_nothing(text: str) -> bool:
-    """Return whether all clauses of a plain sentence state nothing.
+def _is_brief(text: str) -> bool:
+    """Return whether a text has one word or two; of a script without spaces, up to four signs."""
+    tokens = [word for word, _, _ in words(text)]
+    return sum(1 / 2 if UNSPACED.fullmatch(token) else 1 for token in tokens) <= _BRIEF
+
+
+def _all_nothing(text: str, around: str, lists: Sequence[str]) -> bool:
+    """Return whether all clauses of a plain sentence state nothing; `around` tells the language.
 
     A clause may stand amid another: "This, I am afraid, is not mentioned".
     """
     clauses = _clauses(text)
-    found = [_nothing(clause, at > 0, text) for at, clause in enumerate(clauses)]
+    found = [_nothing(clause, at > 0, around, lists) for at, clause in enumerate(clauses)]
     for at in range(1, len(clauses) - 1):
         if found[at] and not found[at - 1] and not found[at + 1]:
-            around = f"{clauses[at - 1].strip()} {clauses[at + 1].strip()}"
-            found[at - 1] = found[at + 1] = _nothing(around, at > 1, text)
+            outer = f"{clauses[at - 1].strip()} {clauses[at + 1].strip()}"
+            found[at - 1] = found[at + 1] = _nothing(outer, at > 1, around, lists)
     return all(found)
 
 
@@ -233,36 +321,42 @@ def _clauses(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _nothing(clause: str, behind: bool = False, sentence: str = "") -> bool:
+def _nothing(
+    clause: str, behind: bool = False, sentence: str = "", lists: Sequence[str] = NOTHING
+) -> bool:
     """Return whether a clause between marks states nothing in its language.
 
     Args:
         clause: The clause.
         behind: Whether it follows a clause that states nothing, and may continue it.
-        sentence: The sentence around it, which tells the language of a short clause.
+        sentence: The text around it, which tells the language of a short clause.
+        lists: The lists of clauses that state nothing.
     """
     if not any(map(str.isalnum, clause)):
         return True
     languages = nearest(clause)
     among = [language for language in languages if language in nearest(sentence)]
-    return any(_nothing_in(language, clause, behind) for language in among or languages)
+    if not among and lists is not _OF_AN_ANSWER:
+        among = [*languages]
+    return any(_nothing_in(language, clause, behind, lists) for language in among)
 
 
-def _nothing_in(language: Language, text: str, behind: bool) -> bool:
+def _nothing_in(language: Language, text: str, behind: bool, lists: Sequence[str]) -> bool:
     text = language.rewritten(text)
     if any(text.strip() in other.words("words.denial") for other in possible(text)):
         return False  # A word may be a filler in this language, and "no" in another.
-    for clause, joined in _between_contrasts(language, text):
+    parts = [*_between_contrasts(language, text)]
+    for clause, joined in parts:
         prefix = language.pattern("answer.prefix", whole_words=True).match(clause)
         behind_prefix = clause[prefix.end() :].strip() if prefix else ""
-        if any(language.says_nothing(one, *NOTHING) for one in (clause, behind_prefix) if one):
+        if any(language.says_nothing(one, *lists) for one in (clause, behind_prefix) if one):
             behind = True
         elif not behind or not (
             language.pattern("nothing.continued").fullmatch(clause)
             or (joined and language.pattern("nothing.joined").fullmatch(clause))
         ):
             return False
-    return True
+    return bool(parts) or lists is NOTHING
 
 
 def _between_contrasts(language: Language, text: str) -> Iterator[tuple[str, bool]]:

@@ -12,17 +12,24 @@ from demur.evaluators.refchecker.languages import languages, likely
 _LEAST_WORDS = 3
 _LEAST_WORDS_OF_A_SENTENCE = 2
 _LEAST_OF_SIGNS = 2.5
+# A whole answer to a question may be longer and still no sentence: "Blue Heron Air, from Oslo".
+_MORE_OF_AN_ANSWER = 2
 _BEGINNING = 6
 _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
 _DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
-def too_short(text: str) -> bool:
+def too_short(text: str, is_answer: bool = False) -> bool:
     """Return whether a text says too little to be checked by itself: "No.", "11 years", "1911".
 
     Words that only hold a sentence together do not count. In a script whose characters are words,
     two characters count as one word; in Korean, three.
+
+    Args:
+        text: The text.
+        is_answer: Whether it is a whole answer to a question.
     """
+    more = _MORE_OF_AN_ANSWER if is_answer else 0
     text = _DIGITS.sub("0", text)
     tokens = [word for word, _, _ in words(text)]
     signs = [word for word in tokens if UNSPACED.fullmatch(word)]
@@ -31,12 +38,12 @@ def too_short(text: str) -> bool:
     others -= sum(word in _function_words(text) for word in tokens if word not in signs)
     total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
     if signs:
-        return total < _LEAST_OF_SIGNS
+        return total < _LEAST_OF_SIGNS + more
     clausal = any(
         not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
         for one in likely(text)
     )
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
+    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS + more)
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -13,7 +13,9 @@ from typing import Any
 from demur._text import word_set
 from demur.evaluators.refchecker.assertion import (
     affirms,
+    asks_openly,
     denies,
+    is_marker,
     is_polite,
     only_asks,
     states_nothing,
@@ -32,17 +34,26 @@ NEEDS_QUESTION = "says too little to be checked without its question: give the s
 def stating(sample: Sample) -> list[Unit]:
     """Return the units of an answer that state something.
 
-    An affirmation such as "Certainly!" does so if it answers a question: one that stands right
-    before it, or the sample's question if the answer is polite besides and says nothing else.
+    An affirmation such as "Certainly!" does so if it answers a question of yes or no: one that
+    stands right before it, or the sample's question if the answer is polite besides and says
+    nothing else. An answer that is nothing but a marker of having none ("N/A") states nothing.
     """
-    every = units(sample.answer)
+    every, asked = units(sample.answer), sample.question or ""
+    is_whole = len(every) == 1 and not sample.preceding.strip()
+    if is_whole:
+        texts = [*(one.page_content for one in sample.contexts), sample.reference or ""]
+        marked = is_marker(every[0].said, asked, texts)
+        if marked is not None and (marked or asked):
+            return [] if marked else list(every)
+    is_answer = is_whole and bool(asked.strip()) and not is_polite(asked)
     before = [next(reversed(said_before(sample)), ""), *(unit.said for unit in every)]
     found = [
         unit
         for unit, last in zip(every, before, strict=False)
-        if not states_nothing(unit.said) or (affirms(unit.said) and only_asks(last))
+        if not states_nothing(unit.said, asked, is_answer)
+        or (affirms(unit.said) and only_asks(last) and not asks_openly(last))
     ]
-    if found or not sample.question or is_polite(sample.question):
+    if found or not asked or is_polite(asked) or asks_openly(asked):
         return found
     polite = all(is_polite(unit.said) for unit in every)
     return [unit for unit in every if polite and affirms(unit.said)]
@@ -78,8 +89,9 @@ def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> C
     )
     kept = [claim for claim in nominated if claim not in dropped]
     before = said_before(sample)
+    is_answer = len(answer_units) == 1 and bool(sample.question) and not before
     own = [
-        _as_claim(unit, sample.question, before)
+        _as_claim(unit, sample.question, before, is_answer)
         for unit in stated
         if not _covers(by_unit[unit.start], unit)
     ]
@@ -100,16 +112,16 @@ def _place(claim: Claim) -> int:
     return 0 if claim.span is None else claim.span.start
 
 
-def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
+def _as_claim(unit: Unit, question: str | None, before: Sequence[str], is_answer: bool) -> Claim:
     """Return a unit of an answer as a claim, with its place.
 
     A unit that says too little by itself ("No.", "11 years", "Certainly.") gets the question in
-    front of it. Without a question, and behind a unit that only asks, it gets the unit before it.
-    If there is neither, the claim has an error. Code needs no such context, nor does a value that
-    stands behind its path.
+    front of it, and so does a whole answer of a few words ("Blue Heron Air"). Without a question,
+    and behind a unit that only asks, it gets the unit before it. If there is neither, the claim has
+    an error. Code needs no such context, nor does a value that stands behind its path.
     """
     span = Span(start=unit.start, end=unit.end)
-    if unit.kind == "code" or not (too_short(unit.text) or affirms(unit.text)):
+    if unit.kind == "code" or not (too_short(unit.text, is_answer) or affirms(unit.text)):
         return Claim(text=unit.text, span=span)
     last = unit.after or next(reversed(before), "")
     asked = last if only_asks(last) else (question or "").strip()

@@ -31,8 +31,8 @@ _UNUSABLE = (
     "and for nothing else, none of them negative, with a finite sum greater than 0"
 )
 _NO_SHARES = (
-    "the decision model gave no probabilities, which supported_from and a Threshold on the support "
-    "need: leave these out, or choose a model that gives probabilities"
+    "the decision model gave no probabilities, which a threshold on the support of each claim "
+    "needs: leave it out, or choose a model that gives probabilities"
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import warnings
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
@@ -35,7 +36,13 @@ from demur.evaluators.refchecker.nearness import Chosen, choose, nearest_alone
 from demur.evaluators.refchecker.prompts import DECISION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window, with_lines
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
-from demur.evaluators.refchecker.retrieval import NO_REFERENCES, any_text, find_references
+from demur.evaluators.refchecker.retrieval import (
+    NO_REFERENCES,
+    any_text,
+    find_references,
+    quoting_known,
+    with_known,
+)
 from demur.evaluators.refchecker.wording import with_words
 from demur.evaluators.thresholds import (
     ShareThreshold,
@@ -54,7 +61,7 @@ from demur.runtime import (
     undetermined_with,
 )
 from demur.runtime.prompting import Prompt
-from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
+from demur.schema import ABSTAIN, Claim, Contexts, Evaluation, Sample, Threshold
 from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
 from demur.shapes import status_of_call
 from demur.similarity import NLI, load_nli
@@ -85,7 +92,8 @@ _SUPPORTED_FROM: dict[str, float | None] = {
     **{SMALL: 0.5, _DECISION: None},
 }
 _TOGETHER = ("joint", _DECISION)
-_SOFT_THRESHOLD = 0.8
+_SHARE = 0.8
+"""The entailed share that "soft" requires."""
 _PROMPTS = RefCheckerPrompts()
 
 
@@ -134,22 +142,26 @@ class RefChecker(ClaimEvaluator):
             stands, found without a model. "triplets": subject, predicate and object, written by the
             model; a sentence that it leaves out becomes a claim as it stands. "auto": "sentences"
             for the local model and for judges that write nothing, else "triplets".
-        supported_from: The probability of Entailment from which a claim counts as supported, in
-            (0, 1]; below it, the claim gets the more likely of the other labels. Only checkers that
-            give probabilities use it. None: 0.5; a cross-encoder for NLI gives its most likely
-            label.
         aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
             claim has it, else Neutral if any claim has it, else Entailment. "major": the most
             frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
             the claims reaches `threshold`, else the worst label. An answer passes if its label is
             Entailment.
-        threshold: The entailed share that "soft" requires, in [0, 1]; the other aggregations do not
-            use the number. Or a `Threshold` that was chosen from scores with the same
-            `fingerprints`, or the file that it was saved in: the score from which an answer passes.
-            With "strict", it takes the place of `supported_from`. None: nothing is decided, and
-            `passed` is None.
-        retriever: A Runnable from a query to documents. It is asked for samples without references,
-            and for samples whose only references are what the user said
+        threshold: The score from which an answer passes, in (0, 1]. With "strict" and a checker
+            that gives probabilities, it is the probability of Entailment from which a claim counts
+            as supported; below it, the claim gets the more likely of the other labels. With "soft",
+            it is the entailed share of the claims. Elsewhere labels decide, and it is refused. Or a
+            `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
+            it was saved in. "auto": 0.5 with "strict" (a cross-encoder for NLI gives its most
+            likely label), 0.8 with "soft". None: nothing is decided, and `passed` is None.
+        known: Texts or documents that hold for every answer, such as what the assistant is and when
+            support answers. They are references beside the sample's own, and are quoted as known
+            (`Evidence.known`). They are never given to the retriever.
+        refusals: Texts, or compiled patterns, that state nothing if they are the whole answer: the
+            words with which your application says that it has no answer. White space and case do
+            not matter. A pattern that matches a statement lets it through unchecked.
+        retriever: A Runnable from a query to documents. It is asked for samples without references
+            of their own, and for samples whose only references are what the user said
             (`Guard(conversation=True)`).
         prompts: Prompts to use in place of demur's.
         window_tokens: The size of a window in tokens, at least 50. A window is the text of the
@@ -164,10 +176,9 @@ class RefChecker(ClaimEvaluator):
             fit the model.
 
     Raises:
-        ValueError: An argument is out of its range or names no known mode or model. Or a
-            `Threshold` was chosen from other scores, or has no effect: with "major", with "strict"
-            and a checker that gives no probabilities, or beside `supported_from`. Or
-            `supported_from` was given with a checker that gives no probabilities.
+        ValueError: An argument is out of its range or names no known mode or model. Or a threshold
+            has no effect, with "major", or with "strict" and a checker that gives no probabilities.
+            Or a `Threshold` was chosen from other scores.
         TypeError: `model` is no model of these kinds, or `checker` is not a cross-encoder.
         DemurError: The model or the cross-encoder is not available.
     """
@@ -175,9 +186,10 @@ class RefChecker(ClaimEvaluator):
     model: Any
     checker: Any = "auto"
     claims: Literal["auto", "sentences", "triplets"] = "auto"
-    supported_from: float | None = Field(default=None, gt=0, le=1)
     aggregation: Aggregation = "strict"
-    threshold: ShareThreshold | None = _SOFT_THRESHOLD
+    threshold: Literal["auto"] | ShareThreshold | None = Field("auto", union_mode="left_to_right")
+    known: Contexts = ()
+    refusals: tuple[str | re.Pattern[str], ...] = ()
     retriever: Runnable[str, Any] | None = None
     prompts: RefCheckerPrompts = _PROMPTS
     window_tokens: int | None = Field(default=None, ge=50)
@@ -194,9 +206,10 @@ class RefChecker(ClaimEvaluator):
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
-        supported_from: float | None = None,
         aggregation: Aggregation = "strict",
-        threshold: ThresholdOrFile | None = _SOFT_THRESHOLD,
+        threshold: ThresholdOrFile | None = "auto",
+        known: Sequence[str | Document] = (),
+        refusals: Sequence[str | re.Pattern[str]] = (),
         retriever: Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
@@ -205,16 +218,7 @@ class RefChecker(ClaimEvaluator):
         call_policy: CallPolicy | None = None,
     ) -> None:
         """Make the evaluator; the class describes its arguments."""
-        fields = fields_of(locals())
-        plain = not isinstance(threshold, (Threshold, str, Path))
-        if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
-            warnings.warn(
-                f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
-                "passes an answer labelled Entailment: choose supported_from for the probability "
-                "from which a claim is supported, or aggregation='soft' for a share of the claims",
-                stacklevel=2,
-            )
-        super().__init__(**fields)
+        super().__init__(**fields_of(locals()))
 
     @field_validator("checker")
     @classmethod
@@ -255,12 +259,6 @@ class RefChecker(ClaimEvaluator):
                 "checker='adapter' needs the model 'local' with its official weights, and "
                 "demur-judge, or a judge at an address ('judge:http://host:8080'): choose "
                 "checker='logprobs', or run: pip install 'demur[local]'"
-            )
-        if self.supported_from is not None and self._mode not in _SUPPORTED_FROM:
-            raise ValueError(
-                f"supported_from has no effect with the checker {self._mode!r}, which gives no "
-                "probabilities: leave it out, or choose the model 'small' or 'local', or "
-                "checker='logprobs'"
             )
         self._form = self._auto_form() if self.claims == "auto" else self.claims
         self._take(self.threshold)
@@ -305,26 +303,23 @@ class RefChecker(ClaimEvaluator):
                 "choose another model"
             )
 
-    def _take(self, threshold: float | Threshold | None) -> None:
-        """Refuse a `Threshold` that would have no effect here, or that is bound to other scores."""
-        if not isinstance(threshold, Threshold):
+    def _take(self, threshold: float | Threshold | Literal["auto"] | None) -> None:
+        """Refuse a threshold that would have no effect here, or that is bound to other scores."""
+        if threshold is None or threshold == "auto":
             return
         if self.aggregation != "soft" and not self._by_support:
+            why = f"the checker {self._mode!r}, which gives no probabilities"
+            if self.aggregation == "major":
+                why = "aggregation='major', in which the most frequent label decides"
             raise ValueError(
-                f"a Threshold has no effect with aggregation={self.aggregation!r} and the checker "
-                f"{self._mode!r}, which pass an answer labelled Entailment: choose "
-                "aggregation='soft', which passes one whose score reaches it"
+                f"a threshold has no effect with {why}: leave it out, choose aggregation='soft' "
+                "for a share of the claims, or for a limit of each claim aggregation='strict' and "
+                "a judge with probabilities, such as 'small' or 'local'"
             )
-        if self._by_support and self.supported_from is not None:
-            raise ValueError(
-                f"supported_from={self.supported_from!r} has no effect beside a Threshold, which "
-                "takes its place: give one of the two"
-            )
-        if not 0 <= threshold.value <= 1:
-            raise ValueError(
-                f"expected a threshold in [0, 1], as scores are, got {threshold.value!r}"
-            )
-        refuse_foreign(threshold, self, "supported_from" if self._by_support else "threshold")
+        value = number(threshold)
+        if not 0 <= value <= 1 or threshold == 0:
+            raise ValueError(f"expected a threshold above 0 and at most 1, got {value!r}")
+        refuse_foreign(threshold, self)
 
     @property
     def reads_calls(self) -> bool:
@@ -336,8 +331,8 @@ class RefChecker(ClaimEvaluator):
         """Return what the scores depend on beside the sample, as texts by name.
 
         The texts identify the model, the form of the claims, the checker (with the weights of a
-        cross-encoder), the windows and the prompts. They do not cover the documents that
-        `retriever` finds for samples without references.
+        cross-encoder), the windows and the prompts. They do not cover what is
+        `known`, and the documents that `retriever` finds for samples without references.
         """
         checker = self._mode
         if self._classifier is not None:
@@ -367,7 +362,7 @@ class RefChecker(ClaimEvaluator):
             raise UndeterminedError("the answer is empty: there is nothing to check")
         said = without_sources(sample.answer, sample.contexts)
         sample = sample.model_copy(update={"answer": said})
-        if not stating(sample):
+        if self._refuses(sample) or not stating(sample):
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
@@ -378,7 +373,7 @@ class RefChecker(ClaimEvaluator):
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         with undetermined_with(details):
             # Before the claims: without references, extracting them would be wasted calls.
-            referenced = yield from find_references(sample, self.retriever)
+            referenced = yield from find_references(sample, self.retriever, self._known(sample))
             if self._form != "sentences":
                 nominated = yield from extract(
                     self._chat,
@@ -407,7 +402,22 @@ class RefChecker(ClaimEvaluator):
         def judge(seen: Sample, chosen: Sequence[int]) -> Steps[LabelledClaims]:
             return self._judged(seen, [claims[at] for at in chosen], apart(shown, chosen))
 
-        return label_by_calls(claims, sample, judge)
+        known = self._known(sample)
+        labelled = yield from label_by_calls(claims, with_known(sample, known), judge)
+        return replace(labelled, claims=quoting_known(labelled.claims, len(known)))
+
+    def _refuses(self, sample: Sample) -> bool:
+        """Return whether the whole answer is one of the application's own refusals."""
+        answer = " ".join(sample.answer.split())
+        return not sample.preceding.strip() and any(
+            re.fullmatch(one.pattern, answer, one.flags | re.IGNORECASE)
+            if isinstance(one, re.Pattern)
+            else " ".join(one.split()).casefold() == answer.casefold()
+            for one in self.refusals
+        )
+
+    def _known(self, sample: Sample) -> tuple[Document, ...]:
+        return (*self.known, *sample.known)
 
     def _judged(
         self, sample: Sample, claims: Sequence[Claim], shown: Sequence[AskedClaim]
@@ -525,9 +535,9 @@ class RefChecker(ClaimEvaluator):
     @property
     def _least(self) -> float | None:
         """Return the probability from which a claim is supported; None: the most likely label."""
-        if self._by_support and isinstance(self.threshold, Threshold):
-            return self.threshold.value
-        return self.supported_from or _SUPPORTED_FROM.get(self._mode)
+        if self._by_support and self.threshold is not None and self.threshold != "auto":
+            return number(self.threshold)
+        return _SUPPORTED_FROM.get(self._mode)
 
     def _check(self, by_words: bool) -> Checker:
         own = in_same_letters if self._mode in (SMALL, "adapter") else lambda check: check
@@ -547,8 +557,8 @@ class RefChecker(ClaimEvaluator):
         return own(checking.logprobs(chat, prompt, self._least, options))
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
-        least = number(self.threshold)
-        verdict = aggregate([claim.label for claim in claims], self.aggregation, least)
+        share = _SHARE if self.threshold == "auto" else number(self.threshold)
+        verdict = aggregate([claim.label for claim in claims], self.aggregation, share)
         # A cascade's other stages may label without probabilities.
         score = (self._by_support and least_support(claims)) or verdict.share
         missing = [claim for claim in claims if claim.label is None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -65,6 +65,8 @@ class Place:
     start: int
     end: int
     kind: str = "sentence"
+    known: bool = False
+    """Whether it is supported by a text that holds for every answer."""
 
 
 def places_of(answer: str) -> list[Place]:
@@ -100,6 +102,29 @@ def citations_of(
         evaluations: The evaluations of the answer.
         contexts: The documents that the answer was checked against.
     """
+    of_number = lru_cache(maxsize=None)(lambda number: _about(contexts[number - 1], number))
+    path = _paths(answer)
+    return tuple(
+        citation
+        for part, claims in _supported(parts, evaluations)
+        for citation in _of_part(part, path(part), claims, contexts, of_number)
+    )
+
+
+def on_known(parts: Sequence[Place], evaluations: Iterable[Evaluation]) -> list[Place]:
+    """Return the parts of an answer, with those that a text supports which is always known."""
+    known = {
+        part
+        for part, claims in _supported(parts, evaluations)
+        if any(one.known is not None for claim in claims for one in claim.evidence)
+    }
+    return [replace(part, known=part in known) for part in parts]
+
+
+def _supported(
+    parts: Sequence[Place], evaluations: Iterable[Evaluation]
+) -> Iterator[tuple[Place, list[Claim]]]:
+    """Yield the supported parts of an answer with their claims."""
     claims = [
         (claim.span.start, claim)
         for evaluation in evaluations
@@ -108,9 +133,6 @@ def citations_of(
     ]
     claims.sort(key=lambda one: one[0])
     starts = [start for start, _ in claims]
-    of_number = lru_cache(maxsize=None)(lambda number: _about(contexts[number - 1], number))
-    path = _paths(answer)
-    citations: list[Citation] = []
     before = 0
     for part in parts:
         # The claim of a sentence that was judged by itself, as in a stream, begins at the marker
@@ -119,8 +141,7 @@ def citations_of(
         own = [claim for _, claim in claims[first:last] if _reaches(claim, part)]
         before = part.end
         if own and all(claim.label is ClaimLabel.ENTAILMENT for claim in own):
-            citations += _of_part(part, path(part), own, contexts, of_number)
-    return tuple(citations)
+            yield part, own
 
 
 def _reaches(claim: Claim, part: Place) -> bool:

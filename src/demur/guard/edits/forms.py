@@ -14,7 +14,7 @@ from langchain_core.messages.content import create_citation
 
 from demur._text import code_in, marks_in_prose, named_notes_in, one_line, places
 from demur.guard.edits.addresses import unsafe_addresses
-from demur.guard.edits.citations import Citation, Place, citations_of
+from demur.guard.edits.citations import Citation, Place, citations_of, on_known
 from demur.guard.edits.editing import Edit, Edited
 from demur.guard.edits.remainder import announces
 from demur.schema import Evaluation
@@ -63,10 +63,11 @@ class Cited:
 def cited(
     answer: str,
     parts: Sequence[Place],
-    evaluations: Iterable[Evaluation],
+    evaluations: Sequence[Evaluation],
     contexts: Sequence[Document],
     form: Form,
     unmarked: Collection[int] = (),
+    known: str = "",
 ) -> Cited:
     """Return an answer that shows its sources.
 
@@ -82,22 +83,23 @@ def cited(
         form: How the text shows its sources: "numbers" as [1], "footnotes" as [^1], "links" as
             [[1]](address). The text has no marks in the other forms.
         unmarked: The beginnings of parts that must not be cited.
+        known: The mark of parts that a text supports which is always known; empty: no mark.
     """
-    parts = [part for part in parts if part.start not in unmarked]
+    parts = [part for part in on_known(parts, evaluations) if part.start not in unmarked]
     citations = citations_of(answer, parts, evaluations, contexts)
     if places(answer) is not None:
         return Cited(answer, citations, form)
     text = answer
     for cleaned in _cleaned(answer, contexts):
         text = cleaned.text
-        parts = [Place(kind=one.kind, **cleaned.span(one.start, one.end)) for one in parts]
+        parts = [Place(kind=o.kind, known=o.known, **cleaned.span(o.start, o.end)) for o in parts]
         citations = tuple(c.model_copy(update=cleaned.span(c.start, c.end)) for c in citations)
     # A part that is empty now consisted of citations only, such as a list of sources.
     parts = [part for part in parts if part.start < part.end]
     citations = tuple(c for c in citations if c.start < c.end)
     if form not in _IN_TEXT:
         return Cited(text, citations, form)
-    edited = Edited.of(text, _outside(code_in(text), _marks(text, parts, citations, form)))
+    edited = Edited.of(text, _outside(code_in(text), _marks(text, parts, citations, form, known)))
     moved = [c.model_copy(update=edited.span(c.start, c.end)) for c in citations]
     return Cited(edited.text, tuple(moved), form)
 
@@ -187,7 +189,7 @@ def _outside(code: Sequence[tuple[int, int]], edits: Iterable[Edit]) -> Iterator
 
 
 def _marks(
-    text: str, parts: Sequence[Place], citations: Sequence[Citation], form: Form
+    text: str, parts: Sequence[Place], citations: Sequence[Citation], form: Form, known: str
 ) -> Iterator[Edit]:
     by_part: dict[tuple[int, int], dict[int, Citation]] = {}
     for citation in citations:
@@ -198,9 +200,10 @@ def _marks(
         of_part = {**waiting, **by_part.get((part.start, part.end), {})}
         waiting = of_part if part.kind == "cut" else {}
         own = part.kind not in ("code", "cut") and not announces(text[part.start : part.end])
-        if of_part and own:
+        marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
+        marks += known if part.known else ""
+        if marks and own:
             at = _place(text, part)
-            marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
             before = "" if _UNSPACED.match(text[max(0, at - 1) : at]) else " "
             # A mark directly before a bracket would become a link that the answer made.
             after = " " if text[at : at + 1] in ("(", "[") else ""

@@ -28,19 +28,20 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
         *("greetings", "thanks", "courtesies", "offers", "requests", "apologies"),
         *("refusals", "ignorance", "silence", "sources", "rest", "continued", "joined"),
     ),
-    "answer": ("affirmation", "prefix", "announcement", "pointer"),
-    "question": ("asks", "states", "linked", "goes_on"),
+    "answer": ("affirmation", "marker", "prefix", "announcement", "pointer"),
+    "question": ("asks", "states", "open", "fact", "linked", "goes_on"),
     "contrast": ("always", "here", "joining"),
     "actions": ("did", "did_not", "undone", "again", "every"),
     "figures": (
         *("counts", "fractions", "periods", "months"),
         *("total", "difference", "mean", "each", "about"),
     ),
+    "system": ("facts",),
     "words": ("verbs", "pronouns", "function", "numbers", "denial", "referring"),
 }
 """The groups of a file, each with its lists."""
 _VALUES = {"name": str, "letters": str, "spaced": bool, "never": str, "rewrites": list}
-_OPTIONAL = ("never", "rewrites", "parts")
+_OPTIONAL = ("never", "rewrites", "parts", "system")
 
 NOTHING = (
     *(f"nothing.{one}" for one in _LISTS["nothing"] if one not in ("rest", "continued", "joined")),
@@ -174,7 +175,7 @@ class Language:
 
     def _list(self, name: str) -> list[str]:
         group, _, own = name.partition(".")
-        found: list[str] = self.data[group][own]
+        found: list[str] = self.data.get(group, {}).get(own, [])
         return found
 
     @cached_property
@@ -188,7 +189,7 @@ class Language:
         texts = [
             text
             for group in ("parts", *_LISTS)
-            if group != "figures"  # its words say nothing of what a sentence is
+            if group not in ("figures", "system")  # their words say nothing of what a sentence is
             for one in self.data.get(group, {}).values()
             for text in one
         ]

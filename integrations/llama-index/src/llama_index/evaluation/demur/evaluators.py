@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -246,8 +247,9 @@ class RefCheckerEvaluator(HallucinationEvaluator):
 
     `score` is the share of the claims that the contexts entail, in [0, 1]. `passing` is whether the
     answer's label is Entailment. With aggregation="strict", the default, every claim must be
-    entailed. With "soft", `score` must reach `threshold`. `evaluation.claims` has each claim with
-    its label and its evidence. `demur.RefChecker` describes the method.
+    entailed. With "soft", `score` must reach `threshold`, which is 0.8 by default.
+    `evaluation.claims` has each claim with its label and its evidence. `demur.RefChecker` describes
+    the method.
 
     Examples:
         >>> evaluator = RefCheckerEvaluator(llm)
@@ -271,9 +273,10 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         *,
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
-        supported_from: float | None = None,
         aggregation: Literal["strict", "major", "soft"] = "strict",
-        threshold: float | Threshold | str | Path | None = 0.8,
+        threshold: float | Threshold | str | Path | None = "auto",
+        known: Sequence[str | Document] = (),
+        refusals: Sequence[str | re.Pattern[str]] = (),
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
@@ -287,9 +290,10 @@ class RefCheckerEvaluator(HallucinationEvaluator):
                 llm if llm == "small" else as_chat_model(llm),
                 checker=checker,
                 claims=claims,
-                supported_from=supported_from,
                 aggregation=aggregation,
                 threshold=threshold,
+                known=known,
+                refusals=refusals,
                 retriever=None if retriever is None else as_retriever(retriever),
                 prompts=prompts,
                 window_tokens=window_tokens,
