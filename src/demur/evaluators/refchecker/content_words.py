@@ -12,8 +12,8 @@ from demur.evaluators.refchecker.languages import languages, likely
 _LEAST_WORDS = 3
 _LEAST_WORDS_OF_A_SENTENCE = 2
 _LEAST_OF_SIGNS = 2.5
-# A whole answer to a question may be longer and still no sentence: "Blue Heron Air, from Oslo".
-_MORE_OF_AN_ANSWER = 2
+# A whole answer of so many words is seldom a sentence of its own: "Blue Heron Air".
+_MOST_OF_AN_ANSWER = 3
 _BEGINNING = 6
 _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
 _DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -29,21 +29,23 @@ def too_short(text: str, is_answer: bool = False) -> bool:
         text: The text.
         is_answer: Whether it is a whole answer to a question.
     """
-    more = _MORE_OF_AN_ANSWER if is_answer else 0
     text = _DIGITS.sub("0", text)
     tokens = [word for word, _, _ in words(text)]
     signs = [word for word in tokens if UNSPACED.fullmatch(word)]
     hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
     others = len(tokens) - len(signs)
+    of_signs = hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
+    if is_answer and others + of_signs <= _MOST_OF_AN_ANSWER:
+        return True
     others -= sum(word in _function_words(text) for word in tokens if word not in signs)
-    total = others + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
+    total = others + of_signs
     if signs:
-        return total < _LEAST_OF_SIGNS + more
+        return total < _LEAST_OF_SIGNS
     clausal = any(
         not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
         for one in likely(text)
     )
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS + more)
+    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
 
 
 def content_words(text: str) -> frozenset[str]:
