@@ -328,3 +328,20 @@ def test_without_demur_ray_the_option_says_what_to_install(
     assert _run(file, "--ray", "auto") == 64
     assert "pip install demur-ray" in flat(capsys.readouterr().err)
     assert not file.with_name("rows.scores.jsonl").exists()
+
+
+def test_an_answer_in_the_words_of_a_refusal_states_nothing(tmp_path: Path, capsys: Any) -> None:
+    contexts = ["Release 4.2 adds dark mode."]
+    rows = [
+        {"id": said, "question": "Who founded it?", "answer": said, "contexts": contexts}
+        for said in ("nothing  FOR you", "So sad.", "Ada founded it.")
+    ]
+    out = tmp_path / "results.jsonl"
+    command = ["score", str(write_rows(tmp_path / "rows.jsonl", rows)), "--method", "refchecker"]
+    words = ["--refusal", "Nothing for you", "--refusal", "So sad."]
+    cli.run([*command, "--model", "small", *words, "-o", str(out)])
+    settings, *scored = map(json.loads, out.read_text().splitlines())
+    assert settings["settings"]["refusals"] == ["Nothing for you", "So sad."]
+    findings = {row["key"]: row["evaluation"]["label"] for row in scored if "key" in row}
+    assert findings.pop("Ada founded it.") != "Abstain"
+    assert {*findings.values()} == {"Abstain"}

@@ -80,3 +80,16 @@ def test_the_system_message_to_the_chains_own_model_counts(streaming: Any) -> No
         )
         assert guard.invoke({"question": "When?"}).text == leaving
         assert "".join(one.text for one in guard.stream({"question": "When?"})) == leaving
+
+
+def test_a_repaired_answer_may_rest_on_the_facts_that_the_chain_was_told() -> None:
+    prompt = ChatPromptTemplate.from_messages([("system", HOURS), ("human", "{question}")])
+    chain = prompt | saying("The museum opened in 1793 in Lund.")
+    guard = Guard(
+        chain,
+        RefChecker("small"),
+        model=saying(HOURS),
+        contexts=lambda given, output: [CONTEXT],
+        system=True,
+    )
+    assert guard.invoke({"question": "When?"}).text == HOURS
