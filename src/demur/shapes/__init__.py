@@ -33,11 +33,9 @@ from demur.shapes.finding import (
 )
 from demur.shapes.messages import (
     find_messages,
-    is_known,
     is_users,
     last_written,
     prompt_messages,
-    said_always,
     said_by_user,
     sources,
     this_turn,
@@ -72,7 +70,6 @@ __all__ = [
     "find_messages",
     "find_question",
     "fits",
-    "is_known",
     "is_users",
     "kind_of",
     "last_chunks",
@@ -81,7 +78,6 @@ __all__ = [
     "parts_of_call",
     "prompt_messages",
     "read_chunk",
-    "said_always",
     "said_by_user",
     "sample_of",
     "sources",

@@ -16,7 +16,6 @@ from demur.shapes.forms import as_messages
 from demur.shapes.readers import Reader, kind_of, read
 
 _USER, _TURN, _TOOL = "user", "turn", "tool"
-_KNOWN = "demur_known"
 
 
 def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
@@ -124,16 +123,6 @@ def is_users(document: Document) -> bool:
     metadata = document.metadata
     said = metadata.get("source") == _USER and isinstance(metadata.get(_TURN), int)
     return said and _TOOL not in metadata
-
-
-def said_always(number: int) -> dict[str, Any]:
-    """Return the metadata of a text that holds for every answer, for `is_known`."""
-    return {_KNOWN: number}
-
-
-def is_known(document: Document) -> bool:
-    """Return whether a document is a text that holds for every answer."""
-    return _KNOWN in document.metadata
 
 
 def _messages_in(value: Any) -> list[BaseMessage]:

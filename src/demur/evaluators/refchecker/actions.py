@@ -35,7 +35,7 @@ from demur.evaluators.refchecker.languages import likely, nearest, plain
 from demur.evaluators.refchecker.units import units
 from demur.runtime import Steps, side_by_side
 from demur.schema import ActionOutcome, Claim, ClaimLabel, Sample
-from demur.shapes import CallStatus, is_known, is_users
+from demur.shapes import CallStatus, is_users
 
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
@@ -53,8 +53,13 @@ Judge = Callable[[Sample, Sequence[int]], Steps[LabelledClaims]]
 """A function from a sample, and the indices of claims, to these claims with labels."""
 
 
-def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Steps[LabelledClaims]:
-    """Label claims; if there are calls, each by those contexts that it may be judged by."""
+def label_by_calls(
+    claims: Sequence[Claim], sample: Sample, judge: Judge, known: int
+) -> Steps[LabelledClaims]:
+    """Label claims; if there are calls, each by those contexts that it may be judged by.
+
+    `known` is how many of the first contexts hold for every answer.
+    """
     calls = calls_in(sample)
     if not calls:
         return (yield from judge(sample, range(len(claims))))
@@ -77,7 +82,7 @@ def label_by_calls(claims: Sequence[Claim], sample: Sample, judge: Judge) -> Ste
                 if claim.label is not None or at not in found:
                     found[at] = claim, sure
 
-    said = [at for at, one in enumerate(sample.contexts) if is_users(one) or is_known(one)]
+    said = [at for at, one in enumerate(sample.contexts) if at < known or is_users(one)]
     # The user is believed, and so is what is known, but neither tells what the assistant did.
     besides = [said if report.own else repeating(report.words, calls, sample) for report in reports]
     unseen = {

@@ -158,11 +158,10 @@ def asks_openly(question: str) -> bool:
 
 def _asks_openly(question: str, kind: str) -> bool:
     question = _bare(_behind(is_polite, question))
+    read = [(language, language.rewritten(question)) for language in likely(question)]
     return len(_clauses(question)) == 1 and any(
-        language.pattern(kind, whole_words=True).match(text) is not None
-        and not _contrasts(language, text)
-        for language in likely(question)
-        for text in (language.rewritten(question),)
+        language.pattern(kind, whole_words=True).match(text) and not _contrasts(language, text)
+        for language, text in read
     )
 
 

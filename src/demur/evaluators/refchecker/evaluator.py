@@ -403,7 +403,8 @@ class RefChecker(ClaimEvaluator):
             return self._judged(seen, [claims[at] for at in chosen], apart(shown, chosen))
 
         known = self._known(sample)
-        labelled = yield from label_by_calls(claims, with_known(sample, known), judge)
+        seen = with_known(sample, known)
+        labelled = yield from label_by_calls(claims, seen, judge, len(known))
         return replace(labelled, claims=quoting_known(labelled.claims, len(known)))
 
     def _refuses(self, sample: Sample) -> bool:

@@ -12,7 +12,7 @@ from demur.evaluators.refchecker.actions import reports_on_calls, without_calls
 from demur.evaluators.styled import unstyled
 from demur.runtime import RunnableCall, Steps, UndeterminedError, ask
 from demur.schema import Claim, Evidence, Sample
-from demur.shapes import is_users, said_always
+from demur.shapes import is_users
 
 NO_REFERENCES = (
     "there is nothing to check the answer against: give the sample contexts or a reference, or "
@@ -60,11 +60,8 @@ def any_text(contexts: Sequence[Document], reference: str | None) -> bool:
 
 def with_known(sample: Sample, known: Sequence[Document]) -> Sample:
     """Return a sample with what is known before its contexts, since others may follow these."""
-    marked = [
-        Document(document.page_content, metadata=said_always(at))
-        for at, document in enumerate(_plain(known))
-    ]
-    return sample.model_copy(update={"contexts": (*marked, *sample.contexts)})
+    texts = [Document(document.page_content) for document in _plain(known)]
+    return sample.model_copy(update={"contexts": (*texts, *sample.contexts)})
 
 
 def quoting_known(claims: Sequence[Claim], known: int) -> tuple[Claim, ...]:
