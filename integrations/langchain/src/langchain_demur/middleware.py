@@ -11,7 +11,7 @@ from langchain.agents import middleware
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.structured_output import AutoStrategy, StructuredOutputError, ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 from pydantic_core import from_json, to_json
 
 from demur import DemurError
@@ -285,7 +285,7 @@ def _start(
         "question": find_question(conversation),
         "messages": request.messages,
         _CONVERSATION: conversation,
-        "system": request.system_message,
+        "system": SystemMessage(request.system_prompt or ""),
     }
 
 
