@@ -35,11 +35,7 @@ _POLITE = (
 
 # What states nothing as the whole answer to a question, of several words and of one or two.
 _OF_A_LONG_ANSWER = tuple(x for x in NOTHING if x not in ("nothing.offers", "nothing.sources"))
-_OF_AN_ANSWER = tuple(
-    x
-    for x in _OF_A_LONG_ANSWER
-    if x not in ("nothing.greetings", "nothing.thanks", "nothing.courtesies")
-)
+_OF_AN_ANSWER = tuple(x for x in _OF_A_LONG_ANSWER if x != "nothing.courtesies")
 _BRIEF = 2
 
 _QUESTION_MARKS = "?\uff1f\u061f"
