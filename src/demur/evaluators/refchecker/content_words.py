@@ -12,7 +12,8 @@ from demur.evaluators.refchecker.languages import languages, likely
 _LEAST_WORDS = 3
 _LEAST_WORDS_OF_A_SENTENCE = 2
 _LEAST_OF_SIGNS = 2.5
-# A whole answer of so many words is seldom a sentence of its own: "Blue Heron Air".
+# A whole answer of so many words is seldom a sentence, unless it has a verb or a pronoun of a list:
+# "Blue Heron Air".
 _MOST_OF_AN_ANSWER = 3
 _BEGINNING = 6
 _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
@@ -35,17 +36,16 @@ def too_short(text: str, is_answer: bool = False) -> bool:
     hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
     others = len(tokens) - len(signs)
     of_signs = hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
-    if is_answer and others + of_signs <= _MOST_OF_AN_ANSWER:
-        return True
+    is_few = is_answer and others + of_signs <= _MOST_OF_AN_ANSWER
     others -= sum(word in _function_words(text) for word in tokens if word not in signs)
     total = others + of_signs
     if signs:
-        return total < _LEAST_OF_SIGNS
+        return is_few or total < _LEAST_OF_SIGNS
     clausal = any(
         not (one.words("words.verbs") | one.words("words.pronouns")).isdisjoint(tokens)
         for one in likely(text)
     )
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if clausal else _LEAST_WORDS)
+    return total < _LEAST_WORDS_OF_A_SENTENCE if clausal else is_few or total < _LEAST_WORDS
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -126,8 +126,8 @@ class RefChecker(ClaimEvaluator):
         model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`). Or
             "small": demur's own judge of 53 MB, a cross-encoder that runs in this process without
             any language model. It is for what the references do not speak of and for many answers
-            at once, not for details in other words: of 100 wrong everyday claims it lets 66 pass,
-            and "local" 13. Or "judge:http://host:8080": the judge of "local", which another
+            at once, not for details in other words: of 100 wrong everyday claims it lets 65 pass,
+            and "local" 14. Or "judge:http://host:8080": the judge of "local", which another
             machine serves (`demur judge serve`). Or a decision model of LangChain
             (`BaseDecisionModel`), which answers one question about each claim. These three judge
             sentences only.
