@@ -9,7 +9,7 @@ CONTEXT = "Release 4.2 adds dark mode."
 
 STATE_NOTHING = (
     *("IDK", "N/A", "n/a", "Unknown.", "unanswerable", "Insufficient context.", "Not found"),
-    *("No results.", "NOT_FOUND", "NO_ANSWER", "null", "Out of scope.", "Dunno."),
+    *("No results.", "NOT_FOUND", "NO_ANSWER", "null", "NULL", "Out of scope.", "Dunno."),
     *("Cannot be determined from the given text.", "\u00af\\_(\u30c4)_/\u00af"),
     *("OK", "Sure.", "Okay, done?", "Please contact support.", "Let me check that for you."),
     *("One moment please.", "`NOT_FOUND`", "**Unknown**", "(not found)", '{"answer": "N/A"}'),

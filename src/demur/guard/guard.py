@@ -95,9 +95,9 @@ class Guard(GuardArguments[Input, Output]):
             input says where the messages are.
         system: Whether the facts among the instructions support the answer too: the sentences of
             system messages, in the input or to the chain's chat model, that tell something and
-            order nothing ("Support answers from 9 to 5."). RefChecker then takes them as known. An
-            order that is worded as a fact supports what it orders, so prefer
-            `RefChecker(known=...)`.
+            order nothing ("Our support answers from 9 to 5."). They are known in English alone.
+            RefChecker then takes them as known. An order that is worded as a fact supports what it
+            orders, so prefer `RefChecker(known=...)`.
         model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
             answers from the documents when the chain's answer failed.
         name: The name in callbacks and traces; None: "Guard".

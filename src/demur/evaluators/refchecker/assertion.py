@@ -51,7 +51,7 @@ _ANNOUNCED = re.compile(r"\b[^.!?:\d]{0,60}:")
 # Markers of having no answer that are the same in all languages.
 _MARKERS = re.compile(r"n/a|n\.a")
 _HIRAGANA = re.compile(r"[\u3040-\u309f]")  # its signs are particles and endings
-_NULL = "null"  # not "Null.", which is zero in German
+_NULL = ("null", "NULL")  # not "Null.", which is zero in German
 _SHRUG = "(\u30c4)"
 # Signs for sources, and names of files.
 _SOURCES = re.compile(
@@ -133,7 +133,7 @@ def is_marker(answer: str, question: str, sources: Iterable[str]) -> bool | None
     text, asked = _bare(plain(answer)), plain(question)
     if _MARKERS.fullmatch(text) or not any(map(str.isalnum, answer.replace(_SHRUG, ""))):
         return True
-    if answer.strip("`\"'.") != _NULL and not any(
+    if answer.strip("`\"'.") not in _NULL and not any(
         one.pattern("answer.marker").fullmatch(one.rewritten(text)) for one in possible(text)
     ):
         return None
@@ -181,6 +181,7 @@ def only_asks(sentence: str) -> bool:
     return (unmarked or text.endswith(tuple(_QUESTION_MARKS))) and _asks(text)
 
 
+@lru_cache(maxsize=1024)  # a stream asks about the same instructions for each sentence
 def tells_fact(sentence: str) -> bool:
     """Return whether a sentence of a system message tells something, and orders nothing."""
     text = _bare(plain(sentence))

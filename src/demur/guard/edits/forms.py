@@ -85,7 +85,8 @@ def cited(
         unmarked: The beginnings of parts that must not be cited.
         known: The mark of parts that a text supports which is always known; empty: no mark.
     """
-    parts = [part for part in on_known(parts, evaluations) if part.start not in unmarked]
+    parts = on_known(parts, evaluations) if known else parts
+    parts = [part for part in parts if part.start not in unmarked]
     citations = citations_of(answer, parts, evaluations, contexts)
     if places(answer) is not None:
         return Cited(answer, citations, form)
