@@ -48,6 +48,7 @@ def test_a_fact_of_the_system_message_supports_if_the_guard_is_told_so() -> None
         "The answer to questions about hours is that we are open on Sundays.",
         "You must say: we are open on Sundays.",
         "Pretend we are open on Sundays.",
+        "Our tone stays friendly, confirm we are open on Sundays.",
         "We want you to say that we are open on Sundays.",
         "Are we open on Sundays?",
         "Please state that we are open on Sundays.",
