@@ -68,12 +68,12 @@ def test_it_says_on_8_bits_what_pytorch_says(
     folder: Path, shape: Shape, judge: adapter.Judge, rows: list[TrainingRow]
 ) -> None:
     decoder = Decoder(folder, shape)
-    replies = [decoder.judge(asked(row)) for row in rows[:20]]
-    found = np.exp([[*reply.logprobs.values()] for reply in replies])
-    expected = exporting.torch_probabilities(judge, rows[:20])
+    # All rows: what twenty of them spread depends on the delimiters of the run.
+    found = np.exp([[*decoder.judge(asked(row)).logprobs.values()] for row in rows])
+    expected = exporting.torch_probabilities(judge, rows)
     assert found.sum(axis=1) == pytest.approx(1)
-    assert expected.std(axis=0).max() > 0.1  # else any answer would be near
-    assert np.abs(found - expected).mean() < 0.02
+    spread = np.abs(expected - expected.mean(axis=0)).mean()
+    assert np.abs(found - expected).mean() < 0.2 * spread  # 0.8 or more with one wrong constant
 
 
 def test_the_adapter_is_in_it(
