@@ -14,6 +14,7 @@ STATE_NOTHING = (
     *("OK", "Sure.", "Okay, done?", "Please contact support.", "Let me check that for you."),
     *("One moment please.", "`NOT_FOUND`", "**Unknown**", "(not found)", '{"answer": "N/A"}'),
     *('{"answer": "unknown"}', "```\nNO_ANSWER\n```", "Sorry, unknown."),
+    *("Unable to determine.", "UNABLE_TO_ANSWER", "Information not available."),
 )
 """Answers to `QUESTION` that state nothing."""
 

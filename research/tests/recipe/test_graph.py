@@ -68,7 +68,7 @@ def test_it_says_on_8_bits_what_pytorch_says(
     folder: Path, shape: Shape, judge: adapter.Judge, rows: list[TrainingRow]
 ) -> None:
     decoder = Decoder(folder, shape)
-    # All rows: what twenty of them spread depends on the delimiters of the run.
+    # Twenty rows are too few: how far their replies spread depends on the delimiters of the run.
     found = np.exp([[*decoder.judge(asked(row)).logprobs.values()] for row in rows])
     expected = exporting.torch_probabilities(judge, rows)
     assert found.sum(axis=1) == pytest.approx(1)

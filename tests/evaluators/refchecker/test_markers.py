@@ -118,6 +118,9 @@ def test_every_language_has_its_markers_here() -> None:
         ("Is theft covered?", "It is not covered."),
         ("Can the debt be settled?", "It can be settled."),
         ("Wie war das Essen?", "Gut."),
+        ("Why did she move away?", "Unable to find work."),
+        ("What did the coroner say?", "Unable to determine the cause."),
+        ("What happened when she called?", "Did not answer the question."),
     ],
 )
 def test_a_short_answer_that_looks_polite_is_checked(question: str, answer: str) -> None:

@@ -331,8 +331,8 @@ class RefChecker(ClaimEvaluator):
         """Return what the scores depend on beside the sample, as texts by name.
 
         The texts identify the model, the form of the claims, the checker (with the weights of a
-        cross-encoder), the windows and the prompts. They do not cover what is
-        `known`, and the documents that `retriever` finds for samples without references.
+        cross-encoder), the windows and the prompts. They cover neither what is `known` nor the
+        documents that `retriever` finds for samples without references.
         """
         checker = self._mode
         if self._classifier is not None:
