@@ -164,6 +164,30 @@ def test_a_summary_as_json(log: Path, capsys: Any) -> None:
         assert (group["interval"] is None) == (rate is None)
 
 
+def test_a_summary_with_labels_says_what_users_got(tmp_path: Path, capsys: Any) -> None:
+    runs = [guarded(), guarded(refuted(), outcome="abstained", at=1), scored(at=2)]
+    path, labels = jsonl(tmp_path / "a.jsonl", runs), tmp_path / "labels.csv"
+    rows = [(runs[0].id, 1, True), (runs[0].id, 2, False), (runs[1].id, 1, False)]
+    lines = [f"{id},{attempt},{label}\n" for id, attempt, label in rows]
+    labels.write_text("run,attempt,hallucinated\n" + "".join(lines))
+    assert _run("summary", path, "--labels", labels) == 0
+    out = capsys.readouterr().out
+    table = out[out.index("users got") :]
+    alone, with_guard = _rows(table)
+    assert (alone["users got"], alone["right"], alone["wrong"]) == (
+        "without the guard",
+        *["1 (50.0%)"] * 2,
+    )
+    assert (with_guard["right"], with_guard["refused right"]) == ("1 (50.0%)", "1 (50.0%)")
+    assert with_guard["wrong"] == "0 (0.0%)"
+    assert _run("summary", path, "--labels", labels, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["users_got"]["with the guard"]["refused_right"] == 1
+    assert _run("summary", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["users_got"] is None
+    assert _run("summary", path, "--labels", tmp_path / "none.csv") == 2
+
+
 # -- whole runs ------------------------------------------------------------------------------------
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, TypeVar, get_args
 
 import typer
 
@@ -21,8 +21,12 @@ from demur.observe.log import (
     Filters,
     Log,
     LogError,
+    LoggedAnswer,
+    answered,
+    delivered,
     export_csv,
     find,
+    labels_of_attempts,
     open_log,
     records,
     summarise,
@@ -31,6 +35,7 @@ from demur.observe.log import (
 from demur.schema import Finding
 from demur.views import terminal
 
+_Entry = TypeVar("_Entry", Record, LoggedAnswer)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _TIME = (
     "such as 2026-11-20 or 2026-11-20T10:00 (UTC, unless it has an offset), "
@@ -127,6 +132,15 @@ def summary(
     since: _Since = None,
     until: _Until = None,
     text: _Text = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            help="A file that says which answers are hallucinated: CSV or JSON lines with the "
+            "fields id (or run), hallucinated and attempt. The summary then says what users got "
+            "with the guard, and what they would have got without it.",
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> int:
     """Show how often first answers fail, before any recovery of a guard, and what they cost."""
@@ -134,12 +148,22 @@ def summary(
     told_apart = _by(by)
     with _opened(where) as opened:
         totals = summarise(opened, filters, told_apart)
+        got = None if labels is None else _delivered(opened, filters, labels)
         if as_json:
-            console.print_json({"log": opened.name, **logged.as_json(totals, told_apart)})
+            told = {**logged.as_json(totals, told_apart), "users_got": got}
+            console.print_json({"log": opened.name, **told})
         elif totals.runs:
             logged.show_totals(console.output(), totals, told_apart)
+            if got is not None:
+                logged.show_delivered(console.output(), got)
         _say_if_none(opened, totals.runs, filters)
     return console.PASSED
+
+
+def _delivered(opened: Log, filters: Filters, path: Path) -> Mapping[str, Mapping[str, int]]:
+    labels = labels_of_attempts(path)
+    first = {id: label for (id, attempt), label in labels.items() if attempt == 1}
+    return delivered(_readable(opened, answered(opened, filters, labels=first)), labels)
 
 
 @log.command("worst")
@@ -262,14 +286,14 @@ def _opened(where: str) -> Iterator[Log]:
         yield opened
 
 
-def _readable(opened: Log, entries: Iterable[Record | Damaged]) -> Iterator[Record]:
+def _readable(opened: Log, entries: Iterable[_Entry | Damaged]) -> Iterator[_Entry]:
     """Yield the runs that can be read, and name the others at the end."""
     damaged = []
     for entry in entries:
-        if isinstance(entry, Record):
-            yield entry
-        else:
+        if isinstance(entry, Damaged):
             damaged.append(entry)
+        else:
+            yield entry
     console.say_left_out(opened.name, damaged)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -139,6 +139,16 @@ def _finding_cells(group: Group) -> list[str]:
 
 def _usage_cells(group: Group) -> list[str]:
     return usage_cells(group.usage)
+
+
+def show_delivered(console: Console, got: Mapping[str, Mapping[str, int]]) -> None:
+    """Print what users got with a guard, and what they would have got without it."""
+    heads = [fate.replace("_", " ") for fate in next(iter(got.values()))]
+    rows = [
+        [name, *(f"{count:,} ({count / max(1, sum(of.values())):.1%})" for count in of.values())]
+        for name, of in got.items()
+    ]
+    table(console, ["users got"], heads, rows)
 
 
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:

@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from demur.observe.log import answered, open_log
+from demur.observe.log import answered, delivered, open_log
 from support.logs import RUNS, judgements
-from support.records import found, jsonl, nothing_to_check, scored, undetermined
+from support.records import (
+    found,
+    guarded,
+    jsonl,
+    nothing_to_check,
+    refuted,
+    scored,
+    undetermined,
+)
 
 
 def _answered(path: Path, *runs: Any, **options: Any) -> list[Any]:
@@ -70,3 +78,49 @@ def test_namesakes_are_told_from_sentences(tmp_path: Path) -> None:
     parts = (found(**same), found(fingerprints={"model": "b"}), found("other"))
     (one,) = _answered(tmp_path, scored(*parts))
     assert [(len(each.parts), each.namesakes) for each in one.judged] == [(2, True), (1, False)]
+
+
+_TWICE = (refuted(), found())
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "outcome", "hallucinated", "later", "alone", "with_guard"),
+    [
+        ((found(),), "passed", False, None, "right", "right"),
+        ((found(),), "passed", True, None, "wrong", "wrong"),
+        ((refuted(),), "abstained", True, None, "wrong", "refused_wrong"),
+        (_TWICE, "blocked", False, None, "right", "refused_right"),
+        (_TWICE, "recovered", True, False, "wrong", "right"),
+        (_TWICE, "trimmed", True, True, "wrong", "wrong"),
+        (_TWICE, "recovered", True, None, "wrong", "not_labelled"),
+        ((nothing_to_check(),), "nothing_to_check", False, None, *["nothing_to_check"] * 2),
+        ((undetermined(),), "evaluator_failed", False, None, "right", "evaluator_failed"),
+        ((refuted(),), "best_effort", True, None, "wrong", "wrong"),
+        # Either attempt may have been the best one.
+        (_TWICE, "best_effort", True, False, "wrong", "not_labelled"),
+    ],
+)
+def test_what_users_got_with_a_guard_and_would_have_got_without_it(
+    tmp_path: Path,
+    evaluations: Any,
+    outcome: Any,
+    hallucinated: bool,
+    later: bool | None,
+    alone: str,
+    with_guard: str,
+) -> None:
+    run = guarded(*evaluations, outcome=outcome)
+    labels = {} if later is None else {(run.id, 2): later}
+    told = _answered(tmp_path, run, labels={run.id: hallucinated})
+    got = delivered(told, labels)
+    assert {name: [fate for fate in of if of[fate]] for name, of in got.items()} == {
+        "without the guard": [alone],
+        "with the guard": [with_guard],
+    }
+    assert {sum(of.values()) for of in got.values()} == {1}
+
+
+def test_only_guards_calls_with_a_label_count_among_what_users_got(tmp_path: Path) -> None:
+    runs = [guarded(), scored(metadata={"hallucinated": True}, at=1)]
+    for of in delivered(_answered(tmp_path, *runs), {}).values():
+        assert not sum(of.values())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe.log import LogError, export_csv, open_log, read_labels
+from demur.observe.log import LogError, export_csv, labels_of_attempts, open_log, read_labels
 from support.records import found, guarded, jsonl, refuted, scored
 
 _IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(
@@ -73,6 +73,11 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     assert read_labels(table) == {runs[0].id: False, runs[1].id: True}
+    assert labels_of_attempts(table) == {
+        (runs[0].id, 1): False,
+        (runs[1].id, 1): True,
+        (runs[1].id, 2): False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,7 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
         ('{"id": "a", "hallucinated": true}\nnonsense\n', "line 2: the row is 'nonsense'"),
         ('{"id": "a", "hallucinated": 2}', "line 1: hallucinated is 2"),
         ('{"id": true, "hallucinated": true}', "line 1: its id is True"),
+        ("id,attempt,hallucinated\na,last,true\n", "line 2: its attempt is 'last'"),
         (f'{{"id": {"[" * 100_000}{"]" * 100_000}, "hallucinated": true}}', "line 1: the row is"),
     ],
 )

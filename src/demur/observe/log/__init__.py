@@ -3,10 +3,10 @@
 SQL can ask the same of the tables, which `demur.observe.tables` defines.
 """
 
-from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered, judged
+from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered, delivered, judged
 from demur.observe.log.exports import export_csv
 from demur.observe.log.filters import EVERY, By, Filters
-from demur.observe.log.labels import LABEL, read_labels
+from demur.observe.log.labels import LABEL, labels_of_attempts, read_labels
 from demur.observe.log.labels import truth as truth
 from demur.observe.log.opening import Log, open_log
 from demur.observe.log.reading import Damaged, LogError
@@ -27,9 +27,11 @@ __all__ = [  # the other names serve other rooms, and are not public
     "LoggedAnswer",
     "Totals",
     "answered",
+    "delivered",
     "export_csv",
     "find",
     "judged",
+    "labels_of_attempts",
     "open_log",
     "read_labels",
     "records",

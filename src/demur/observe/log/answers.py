@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from demur.guard import Attempt
 from demur.observe.log.filters import EVERY, Filters
@@ -98,3 +100,54 @@ def judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
     for evaluation in attempt.evaluations:
         by_name.setdefault(evaluation.name, []).append(evaluation)
     return tuple(JudgedAnswer(tuple(parts)) for parts in by_name.values())
+
+
+Fate = Literal[
+    "right",
+    "wrong",
+    "not_labelled",
+    "nothing_to_check",
+    "refused_right",
+    "refused_wrong",
+    "evaluator_failed",
+]
+"""What a user gets. "not_labelled": a later answer without a label. "nothing_to_check": an answer
+such as "I don't know." "refused_right": a refusal, and the first answer was right.
+"evaluator_failed": what `on_error` says."""
+
+
+def delivered(
+    answers: Iterable[LoggedAnswer], labels: Mapping[tuple[str, int], bool]
+) -> dict[str, dict[str, int]]:
+    """Count what users got of guards, and what they would have got of the chains alone.
+
+    Args:
+        answers: The answers of a log. Only guards' calls whose first answer has a label count.
+        labels: The labels of later answers, by run and attempt.
+    """
+    alone, guarded = Counter[Fate](), Counter[Fate]()
+    for one in answers:
+        if one.hallucinated is not None and one.record.outcome is not None:
+            silent = one.record.attempts[0].verdict == "nothing_to_check"
+            alone["nothing_to_check" if silent else _fate_of(one.hallucinated)] += 1
+            guarded[_fate(one, labels)] += 1
+    every = {"without the guard": alone, "with the guard": guarded}
+    return {name: {fate: of[fate] for fate in get_args(Fate)} for name, of in every.items()}
+
+
+def _fate(one: LoggedAnswer, labels: Mapping[tuple[str, int], bool]) -> Fate:
+    outcome, last = one.record.outcome, len(one.record.attempts)
+    if outcome in ("evaluator_failed", "nothing_to_check"):
+        return outcome
+    if outcome in ("abstained", "blocked"):
+        return "refused_wrong" if one.hallucinated else "refused_right"
+    if last == 1:
+        return _fate_of(one.hallucinated)
+    # With "best_effort", any of the attempts may have left.
+    return _fate_of(None if outcome == "best_effort" else labels.get((one.record.id, last)))
+
+
+def _fate_of(hallucinated: bool | None) -> Fate:
+    if hallucinated is None:
+        return "not_labelled"
+    return "wrong" if hallucinated else "right"

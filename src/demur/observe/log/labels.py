@@ -20,18 +20,24 @@ _EXPECTED = f"expected CSV or JSON lines with the fields `id` (or `run`) and `{L
 
 
 def read_labels(path: Path) -> dict[str, bool]:
-    """Read a file that says whether answers are hallucinated, by the ids of their runs.
+    """Read whether first answers are hallucinated, by run: see `labels_of_attempts`."""
+    return {id: label for (id, attempt), label in labels_of_attempts(path).items() if attempt == 1}
+
+
+def labels_of_attempts(path: Path) -> dict[tuple[str, int], bool]:
+    """Read a file that says whether answers are hallucinated, by run and attempt.
 
     The file is CSV with a header line, separated by commas, semicolons or tabs; or JSON lines. Its
     fields are `id` and `hallucinated`. The value of `hallucinated` is true or false, yes or no, 1
     or 0. A row with an empty value or null is skipped.
 
     You can also add the column `hallucinated` to a table that `demur log export` wrote. Its field
-    `run` is read as the id, unless there is also an `id`. Rows whose `attempt` is not 1 are
-    skipped.
+    `run` is read as the id, unless there is also an `id`. Its field `attempt` says which of the
+    run's answers the label is about; without it, that is the first one.
 
     Returns:
-        A mapping from the run's id to True for a hallucinated answer, else False.
+        A mapping from the run's id and the attempt, from 1, to True for a hallucinated answer, else
+        False.
 
     Raises:
         LogError: The file or a row cannot be read, or two rows contradict each other.
@@ -42,7 +48,7 @@ def read_labels(path: Path) -> dict[str, bool]:
         raise LogError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise LogError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    labels: dict[str, bool] = {}
+    labels: dict[tuple[str, int], bool] = {}
     for number, row in _json_lines(text) if text.lstrip()[:1] == "{" else _table(text):
         try:
             labelled = _read(row)
@@ -50,16 +56,17 @@ def read_labels(path: Path) -> dict[str, bool]:
             raise LogError(f"{path}, line {number:,}: {error}; {_EXPECTED}") from error
         if labelled is None:
             continue
-        id, label = labelled
-        if labels.setdefault(id, label) is not label:
+        key, label = labelled
+        if labels.setdefault(key, label) is not label:
             raise LogError(
-                f"{path}, line {number:,}: {LABEL} of {id!r} is {label} here and {not label} above"
+                f"{path}, line {number:,}: {LABEL} of {key[0]!r} is {label} here and {not label} "
+                "above"
             )
     return labels
 
 
-def _read(row: Any) -> tuple[str, bool] | None:
-    """Return the id and the label in a row, or None if the row labels no first answer."""
+def _read(row: Any) -> tuple[tuple[str, int], bool] | None:
+    """Return the id, the attempt and the label in a row, or None if the row has no label."""
     if not isinstance(row, Mapping):
         raise ValueError(f"the row is {row!r:.80}")
     named = next((field for field in _IDS if field in row), None)
@@ -67,14 +74,15 @@ def _read(row: Any) -> tuple[str, bool] | None:
         known = ", ".join(map(repr, row)) or "none"
         missing = repr(LABEL) if named else " or ".join(map(repr, _IDS))
         raise ValueError(f"it has no field {missing}, only {known:.300}")
-    if row.get("attempt") not in (None, "", 1, "1"):
-        return None
-    id, label = row[named], truth(row[LABEL])
+    id, attempt, label = row[named], row.get("attempt"), truth(row[LABEL])
     if label is None:
         return None
+    number = "1" if attempt in (None, "") else str(attempt).strip()
+    if not number.isdecimal():
+        raise ValueError(f"its attempt is {attempt!r:.80}")
     if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
         raise ValueError(f"its id is {id!r:.80}")
-    return str(id), label
+    return (str(id), int(number)), label
 
 
 def truth(value: Any) -> bool | None:
