@@ -9,14 +9,15 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
+from demur import Cascade, Claim, ClaimLabel, Evaluation, RefChecker, Sample
 from demur._text import words
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
-from demur.local import JUDGE_FILES, find_judge
+from demur.local import JUDGE_FILES, SMALL, find_judge
 from demur.recording import CallLine, RecordedChat
 from demur.runtime import Steps, is_local
 from demur.schema import ABSTAIN
+from demur_research.bench import Bench
 
 CHECKERS = ("logprobs", "joint", "per_claim")
 """The checkers of RefChecker that ask a chat model."""
@@ -72,6 +73,19 @@ def adapted(model: BaseChatModel) -> BaseChatModel:
     if not (isinstance(model, RecordedChat) and is_local(model)):
         return model
     return _Adapted(recording=model.recording, told=model.told, inner=model.inner)
+
+
+def judge(bench: Bench, name: str) -> Evaluator:
+    """Return the judge of a name: "small", "local", "cascade" of both, or "model" (`--model`)."""
+    match name:
+        case "small":
+            return RefChecker(SMALL)
+        case "local":
+            return RefChecker(adapted(bench.model_of("local")))
+        case "cascade":
+            return Cascade([judge(bench, "small"), judge(bench, "local")])
+        case _:
+            return RefChecker(adapted(bench.model))
 
 
 def checker(name: str, model: BaseChatModel) -> Evaluator:

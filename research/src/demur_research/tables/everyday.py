@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from demur import Cascade, RefChecker, Sample
-from demur.evaluators import Evaluator
-from demur.local import SMALL
+from demur import Sample
 from demur_research.bench import (
     Bench,
     Column,
@@ -27,7 +25,7 @@ from demur_research.bench import (
 from demur_research.datasets.rows import Reading
 from demur_research.resampling import area, drawn, grouped_share
 from demur_research.spending import Spent
-from demur_research.tables.checkers import adapted, sample
+from demur_research.tables.checkers import judge, sample
 from demur_research.tables.claims import Claimed, Judged, claims, judged, overlap
 from demur_research.tables.judges import (
     AT_BEST,
@@ -49,18 +47,6 @@ _COLUMNS = (
 )
 
 Measured = Sequence[Done[Judged]]
-
-
-def _evaluator(bench: Bench, name: str) -> Evaluator:
-    match name:
-        case "small":
-            return RefChecker(SMALL)
-        case "local":
-            return RefChecker(adapted(bench.model_of("local")))
-        case "cascade":
-            return Cascade([_evaluator(bench, "small"), _evaluator(bench, "local")])
-        case _:
-            return RefChecker(adapted(bench.model))
 
 
 _NAMES = ("small", "local", "cascade", "model")
@@ -142,7 +128,7 @@ def _everyday(bench: Bench) -> Result:
     counts = dict.fromkeys((0, *(int(name) for name in bench.names("others", _OTHERS))))
     rows: list[Row] = []
     for name in bench.names("judges", _NAMES, ("small", "local")):
-        evaluator = _evaluator(bench, name)
+        evaluator = judge(bench, name)
         alone: Measured | None = None
         for count in counts:
             what = f"{name}, {count} other texts" if count else name

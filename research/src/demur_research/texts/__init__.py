@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+FOLDER = Path(__file__).parent
+"""The folder of the texts."""
+
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a file of JSON lines.
