@@ -97,10 +97,10 @@ def test_the_notes_say_what_a_judge_stops_and_what_recoveries_bring(tmp_path: Pa
     assert "local: stops 50% of the chain's wrong answers and 50% of its right ones" in notes
     assert "in more than 50% of its answers; here it errs in 50%" in notes
     assert "local with recoveries: repair was tried 2 times, and 2 right and 0 wrong" in notes
-    assert "a person read" not in notes
+    assert "read one by one" not in notes
 
 
-def test_an_answer_that_a_person_marked_otherwise_is_named(
+def test_an_answer_that_its_reader_marked_otherwise_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = f"Which colour has thing {WRONG}?"
@@ -108,7 +108,9 @@ def test_an_answer_that_a_person_marked_otherwise_is_named(
         json.dumps({"key": digest(question, f"Thing {WRONG} is blue."), "found": "right"})
     )
     monkeypatch.setattr("demur_research.tables.guarded.FOLDER", tmp_path)
-    told = "Of 1 answers that a person read, the rules mark 1 otherwise: 1 right marked wrong"
+    told = (
+        "Of 1 answers that were read one by one, the rules mark 1 otherwise: 1 right marked wrong"
+    )
     assert told in table(tmp_path).notes
 
 
@@ -117,7 +119,7 @@ def test_the_picture_has_the_arms_and_stands_by_itself(tmp_path: Path) -> None:
     table(tmp_path, picture=str(path), by="set")
     drawn = path.read_text()
     assert drawn.startswith("<svg")
-    for said in ("no guard", "local with recoveries", "local, limit moved"):
+    for said in ("no guard", "local", "local, limit moved"):
         assert f">{said}</text>" in drawn
     for name in re.findall(r"var\((--[\w-]+)\)", drawn):
         assert drawn.count(f"{name}: #") == 2  # light and dark

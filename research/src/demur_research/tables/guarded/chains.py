@@ -44,16 +44,13 @@ class Arm:
     """Whether the guard has an answer that fails answered again, and does not refuse at once."""
 
 
+_JUDGES = ("small", "local", "cascade")
 ARMS = {
     "no guard": Arm(),
     "careful prompt": Arm(careful=True),
-    "small": Arm(judge="small"),
-    "small with recoveries": Arm(judge="small", recovers=True),
-    "local": Arm(judge="local"),
-    "local with recoveries": Arm(judge="local", recovers=True),
-    "cascade": Arm(judge="cascade"),
-    "cascade with recoveries": Arm(judge="cascade", recovers=True),
     "careful prompt with local": Arm(careful=True, judge="local"),
+    **{name: Arm(judge=name) for name in _JUDGES},
+    **{f"{name} with recoveries": Arm(judge=name, recovers=True) for name in _JUDGES},
 }
 
 
@@ -113,15 +110,10 @@ def answers(
 
 
 def _chain(bench: Bench, retriever: BaseRetriever, system: str) -> Runnable[str, dict[str, Any]]:
-    prompt = ChatPromptTemplate.from_messages(
-        [("system", system), ("human", "{texts}\n\nQuestion: {question}")]
-    )
-    answer = (
-        RunnablePassthrough.assign(texts=lambda known: "\n\n".join(_texts(known["context"])))
-        | prompt
-        | bench.model.bind(max_tokens=_LONGEST)
-        | StrOutputParser()
-    )
+    messages = [("system", system), ("human", "{texts}\n\nQuestion: {question}")]
+    joined = RunnablePassthrough.assign(texts=lambda known: "\n\n".join(_texts(known["context"])))
+    model = bench.model.bind(max_tokens=_LONGEST)
+    answer = joined | ChatPromptTemplate.from_messages(messages) | model | StrOutputParser()
     found = {"context": retriever, "question": RunnablePassthrough()}
     return found | RunnablePassthrough.assign(answer=answer)
 

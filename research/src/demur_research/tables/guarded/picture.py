@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from demur.views import stylesheet
-from demur.views.report.drawing import BAD, INK, POINT, Chart, layer, picture
+from demur.views.report import BAD, INK, POINT, Chart, layer, picture
 
 _LABEL = {"color": INK, "fontSize": 12, "align": "right", "dx": -7, "dy": -8}
-_SPARE = 6
-"""How far the axes go beyond the largest number, so that names have room."""
 
 
 def draw(
@@ -21,9 +19,6 @@ def draw(
     Args:
         points: The percentages of wrong and right answers.
         curves: The same, for one limit after another.
-
-    Raises:
-        MissingExtraError: vl-convert is not installed.
     """
     moved = [
         {"x": x, "y": y, "at": at, "judge": f"{name}, limit moved"}
@@ -44,7 +39,7 @@ def draw(
     across, up = (
         {
             "title": f"{name} answers delivered, % of the questions",
-            "scale": {"domain": [0, max(place) + _SPARE], "nice": False},
+            "scale": {"domain": [0, max(place) + 6], "nice": False},  # names need room
         }
         for name, place in zip(("wrong", "right"), zip(*points.values(), strict=True), strict=True)
     )

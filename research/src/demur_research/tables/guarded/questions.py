@@ -121,10 +121,9 @@ SETS: dict[str, Callable[[Bench], tuple[list[Asked], list[str]]]] = {
 
 
 def read(bench: Bench, names: Sequence[str]) -> tuple[list[Asked], list[str]]:
-    """Return the questions of some sets, and all passages, each once.
+    """Return the questions of some sets, up to the limit of each, and all passages, each once.
 
-    A limit is one for each set. A smaller choice is part of a larger one. Of passages that differ
-    in blanks or capitals alone, which the index could not tell apart, the first is taken.
+    Passages that differ in blanks or capitals alone are one, since the index may confuse them.
     """
     asked: list[Asked] = []
     passages: list[str] = []
