@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -28,6 +28,7 @@ from demur.observe.log import (
     find,
     labels_of_attempts,
     open_log,
+    read_labels,
     records,
     summarise,
     worst,
@@ -148,7 +149,10 @@ def summary(
     told_apart = _by(by)
     with _opened(where) as opened:
         totals = summarise(opened, filters, told_apart)
-        got = None if labels is None else _delivered(opened, filters, labels)
+        got = None
+        if labels is not None:
+            judged = answered(opened, filters, labels=read_labels(labels))
+            got = delivered(_readable(opened, judged), labels_of_attempts(labels))
         if as_json:
             told = {**logged.as_json(totals, told_apart), "users_got": got}
             console.print_json({"log": opened.name, **told})
@@ -158,12 +162,6 @@ def summary(
                 logged.show_delivered(console.output(), got)
         _say_if_none(opened, totals.runs, filters)
     return console.PASSED
-
-
-def _delivered(opened: Log, filters: Filters, path: Path) -> Mapping[str, Mapping[str, int]]:
-    labels = labels_of_attempts(path)
-    first = {id: label for (id, attempt), label in labels.items() if attempt == 1}
-    return delivered(_readable(opened, answered(opened, filters, labels=first)), labels)
 
 
 @log.command("worst")

@@ -111,9 +111,8 @@ Fate = Literal[
     "refused_wrong",
     "evaluator_failed",
 ]
-"""What a user gets. "not_labelled": a later answer without a label. "nothing_to_check": an answer
-such as "I don't know." "refused_right": a refusal, and the first answer was right.
-"evaluator_failed": what `on_error` says."""
+"""What a user gets. "not_labelled": a later answer without a label. "refused_right": a refusal, and
+the first answer was right. "evaluator_failed": what `on_error` says."""
 
 
 def delivered(
@@ -128,8 +127,8 @@ def delivered(
     alone, guarded = Counter[Fate](), Counter[Fate]()
     for one in answers:
         if one.hallucinated is not None and one.record.outcome is not None:
-            silent = one.record.attempts[0].verdict == "nothing_to_check"
-            alone["nothing_to_check" if silent else _fate_of(one.hallucinated)] += 1
+            first = one.record.attempts[0].verdict
+            alone[first if first == "nothing_to_check" else _fate_of(one.hallucinated)] += 1
             guarded[_fate(one, labels)] += 1
     every = {"without the guard": alone, "with the guard": guarded}
     return {name: {fate: of[fate] for fate in get_args(Fate)} for name, of in every.items()}
