@@ -167,8 +167,17 @@ def test_the_recorded_run_gives_its_table_again_without_a_model() -> None:
     recording = Path(__file__).parents[2] / "recorded" / "guarded.jsonl.gz"
     command = [sys.executable, "-m", "demur_research", "guarded", "--replay", "-r", str(recording)]
     command += ["-O", "sets=everyday", "--limit", "20", "--format", "json"]
+    # "small" says a little else on other processors, so what it refuses cannot be tried again.
+    command += ["-O", "arms=careful prompt,careful prompt with local,small,local with recoveries"]
     env = {name: value for name, value in os.environ.items() if name != "DEMUR_SECRET"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
-    rows = {row["row"]: row for row in json.loads(done.stdout)["rows"]}
-    assert rows
+    shares = {
+        row["row"]: [figure["value"] for figure in row["figures"][:4]]
+        for row in json.loads(done.stdout)["rows"]
+    }
+    assert shares["no guard"] == [50, 50, 0, 0]
+    assert shares["careful prompt"] == [40, 40, 20, 0]
+    assert shares["careful prompt with local"] == [30, 20, 35, 15]
+    assert shares["local with recoveries"] == [30, 20, 35, 15]
+    assert all(sum(row) == pytest.approx(100) for row in shares.values())
