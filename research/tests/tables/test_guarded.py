@@ -125,6 +125,14 @@ def test_the_picture_has_the_arms_and_stands_by_itself(tmp_path: Path) -> None:
         assert drawn.count(f"{name}: #") == 2  # light and dark
 
 
+def test_a_picture_in_no_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    model = LocalJudge(script=says)
+    options = {"sets": "halueval", "picture": str(tmp_path / "nowhere" / "p.svg")}
+    with pytest.raises(ValueError, match=r"picture: there is no folder .+nowhere"):
+        made("guarded", tmp_path / "r", model, rows(), options=options)
+    assert not model.requests
+
+
 @pytest.mark.parametrize(
     ("answer", "mark"),
     [

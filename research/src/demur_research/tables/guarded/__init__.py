@@ -28,6 +28,9 @@ Found = Mapping[str, Sequence[Done[Answered]]]
 
 
 def _guarded(bench: Bench) -> Result:
+    picture = Path(bench.options.get("picture", ""))
+    if not picture.parent.is_dir():
+        raise ValueError(f"picture: there is no folder {picture.parent}")
     asked, passages = read(bench, bench.names("sets", SETS))
     retriever = index(bench, passages)
     arms = dict.fromkeys([_ALONE, *bench.names("arms", ARMS)])
@@ -37,8 +40,8 @@ def _guarded(bench: Bench) -> Result:
         for name in SETS:
             part = {arm: [o for o in of if o.value.asked.set == name] for arm, of in found.items()}
             rows += _rows(part, bench.seed, f", {name}")
-    if path := bench.options.get("picture"):
-        Path(path).write_text(_picture(found), encoding="utf-8")
+    if picture.name:
+        picture.write_text(_picture(found), encoding="utf-8")
     told = f"{len(asked)} questions; an index of {len(passages):,} passages"
     notes = (told, *_of_judges(found), *_of_recoveries(found), *_of_rules(found))
     return Result(_COLUMNS, tuple(rows), notes)
