@@ -87,7 +87,8 @@ def index(bench: Bench, passages: Sequence[str]) -> BaseRetriever:
     """Return a retriever that finds passages in a Chroma in memory."""
     # Searched as widely as this, the index is exact: it finds the same on every machine.
     exact = {"hnsw": {"space": "cosine", "ef_search": len(passages), "num_threads": 1}}
-    client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
+    # With Chroma's own settings, since a process can have no others beside them.
+    client = chromadb.EphemeralClient()
     store = Chroma("guarded", bench.embedding, client=client, collection_configuration=exact)
     store.reset_collection()
     store.add_texts(list(passages))
