@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import chromadb
-from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -85,6 +83,10 @@ class Answered:
 
 def index(bench: Bench, passages: Sequence[str]) -> BaseRetriever:
     """Return a retriever that finds passages in a Chroma in memory."""
+    # Here, because they load slowly, and other tables do without them.
+    import chromadb
+    from langchain_chroma import Chroma
+
     # Searched as widely as this, the index is exact: it finds the same on every machine.
     exact = {"hnsw": {"space": "cosine", "ef_search": len(passages), "num_threads": 1}}
     # With Chroma's own settings, since a process can have no others beside them.

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from langchain_text_splitters import RecursiveCharacterTextSplitter
-
 from demur import Sample
 from demur.evaluators.refchecker.coverage import stating
 from demur_research.bench import Bench, place
@@ -71,6 +69,8 @@ def _has(text: str, form: str) -> bool:
 
 def _of_everyday(bench: Bench) -> tuple[list[Asked], list[str]]:
     """Return our own questions, whose authors did not know who answers and who judges."""
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
     cut = RecursiveCharacterTextSplitter(chunk_size=_LONGEST, chunk_overlap=0).split_text
     texts = {row.group: tuple(cut(row.contexts[0])) for row in bench.read("everyday")}
     asked = [
