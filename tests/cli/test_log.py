@@ -180,8 +180,11 @@ def test_a_summary_with_labels_says_what_users_got(tmp_path: Path, capsys: Any) 
     )
     assert (with_guard["right"], with_guard["refused right"]) == ("1 (50.0%)", "1 (50.0%)")
     assert with_guard["wrong"] == "0 (0.0%)"
+    labels.write_text(labels.read_text() + f"{runs[2].id},1,true\nnobody's,1,true\n")
     assert _run("summary", path, "--labels", labels, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    shown = capsys.readouterr()
+    assert "2 labels belong to no guard's call here" in shown.err
+    told = json.loads(shown.out)
     assert told["users_got"]["with the guard"]["refused_right"] == 1
     assert _run("summary", path, "--json") == 0
     assert json.loads(capsys.readouterr().out)["users_got"] is None

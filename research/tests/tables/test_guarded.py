@@ -114,9 +114,22 @@ def test_an_answer_that_its_reader_marked_otherwise_is_named(
     assert told in table(tmp_path).notes
 
 
+def test_a_set_has_rows_of_its_own_if_it_was_asked(tmp_path: Path) -> None:
+    found = table(tmp_path, by="set")
+    assert values(found, "local, halueval") == values(found, "local")
+    assert not [row.name for row in found.rows if "everyday" in row.name]
+
+
+def test_texts_that_no_question_is_about_are_refused(tmp_path: Path) -> None:
+    row = LabelledRow("a", None, (Answer("So.", False),), ("Other text.",), "g")
+    sets = {"everyday": [row]}
+    with pytest.raises(ValueError, match="no question is about the texts of everyday"):
+        made("guarded", tmp_path / "r", LocalJudge(script=says), sets, options={"sets": "everyday"})
+
+
 def test_the_picture_has_the_arms_and_stands_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "p.svg"
-    table(tmp_path, picture=str(path), by="set")
+    table(tmp_path, picture=str(path))
     drawn = path.read_text()
     assert drawn.startswith("<svg")
     for said in ("no guard", "local", "local, limit moved"):

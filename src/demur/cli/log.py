@@ -34,7 +34,7 @@ from demur.observe.log import (
     worst,
 )
 from demur.schema import Finding
-from demur.views import terminal
+from demur.views import plural, terminal
 
 _Entry = TypeVar("_Entry", Record, LoggedAnswer)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -151,8 +151,12 @@ def summary(
         totals = summarise(opened, filters, told_apart)
         got = None
         if labels is not None:
-            judged = answered(opened, filters, labels=read_labels(labels))
+            first = read_labels(labels)
+            judged = answered(opened, filters, labels=first)
             got = delivered(_readable(opened, judged), labels_of_attempts(labels))
+            if (others := len(first) - sum(got["with the guard"].values())) > 0:
+                belong = plural(others, "label belongs", "labels belong")
+                terminal.say(console.errors(), f"{belong} to no guard's call here")
         if as_json:
             told = {**logged.as_json(totals, told_apart), "users_got": got}
             console.print_json({"log": opened.name, **told})

@@ -102,6 +102,12 @@ def test_what_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
     assert "labels.csv" in str(caught.value)
 
 
+def test_an_attempt_may_be_written_as_spreadsheets_and_pandas_do(tmp_path: Path) -> None:
+    text = "id,attempt,hallucinated\na,1.0,true\na,2.0,false\nb,,true\n"
+    expected = {("a", 1): True, ("a", 2): False, ("b", 1): True}
+    assert labels_of_attempts(_file(tmp_path, text)) == expected
+
+
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="cannot read"):
         read_labels(tmp_path / "none.csv")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from demur import Evaluation, RefChecker, Sample
+from demur import Evaluation, Sample
 from demur.evaluators.refchecker.coverage import stating
-from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.resampling import share
-from demur_research.tables.checkers import adapted, sample
+from demur_research.tables.checkers import judge, sample
 from demur_research.texts.answers import let_through
 from demur_research.texts.bare import FORMS, GROUPS, Bare, bare_answers, markers
 
@@ -39,8 +38,7 @@ def _bare(bench: Bench) -> Result:
     samples = [sample(one.answer, (one.context,), one.question) for one in chosen]
     rows = []
     for name in bench.names("judges", _NAMES):
-        judge = RefChecker(SMALL if name == "small" else adapted(bench.model_of(name)))
-        every = [*zip(chosen, bench.judged(name, judge, samples), strict=True)]
+        every = [*zip(chosen, bench.judged(name, judge(bench, name), samples), strict=True)]
         for named, of in _rows(every):
             figures = tuple(_passing(of, group) for group in GROUPS)
             known = [done for _, done in of if not done.value.undetermined]

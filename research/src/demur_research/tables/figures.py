@@ -9,13 +9,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from demur import Evaluation, RefChecker, Sample
+from demur import Evaluation, Sample
 from demur.evaluators.refchecker.calculations import worked_out
 from demur.evaluators.refchecker.figures import CLOCK, DATE, YEAR, figures
-from demur.local import SMALL
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.resampling import grouped_share
-from demur_research.tables.checkers import adapted, sample
+from demur_research.tables.checkers import judge, sample
 from demur_research.tables.claims import Claimed, claims
 from demur_research.texts.answers import let_through
 from demur_research.texts.figures import WorkedOut, worked_out_claims
@@ -52,8 +51,7 @@ def _made(bench: Bench) -> Result:
     samples = [sample(one.claim, one.passages, one.question) for one in chosen]
     rows = []
     for name in bench.names("judges", _NAMES):
-        judge = RefChecker(SMALL if name == "small" else adapted(bench.model_of(name)))
-        every = [*zip(chosen, bench.judged(name, judge, samples), strict=True)]
+        every = [*zip(chosen, bench.judged(name, judge(bench, name), samples), strict=True)]
         for named, of in _rows(every):
             unknown = sum(done.value.undetermined for _, done in of)
             spent = mean_cost([done for _, done in of])

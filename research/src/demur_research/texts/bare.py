@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from demur_research.texts import rows_of
+from demur_research.texts import FOLDER, rows_of
 
-_FOLDER = Path(__file__).parent
 GROUPS = ("elsewhere", "near", "right")
 """What a context says of the question. "elsewhere": nothing, the answer is wrong. "near": something
 else than the answer. "right": the answer."""
@@ -56,7 +54,7 @@ class Marker:
 @cache
 def bare_answers() -> tuple[Bare, ...]:
     """Return all bare answers, in the order of the file."""
-    rows = rows_of(_FOLDER / "bare.jsonl")
+    rows = rows_of(FOLDER / "bare.jsonl")
     split = [(row.pop("kind").split("/"), row) for row in rows]
     return tuple(Bare(group=group, form=form, **row) for (group, form), row in split)
 
@@ -64,4 +62,4 @@ def bare_answers() -> tuple[Bare, ...]:
 @cache
 def markers() -> tuple[Marker, ...]:
     """Return all short answers that look like markers, in the order of the file."""
-    return tuple(Marker(**row) for row in rows_of(_FOLDER / "markers.jsonl"))
+    return tuple(Marker(**row) for row in rows_of(FOLDER / "markers.jsonl"))

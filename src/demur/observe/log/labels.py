@@ -77,7 +77,7 @@ def _read(row: Any) -> tuple[tuple[str, int], bool] | None:
     id, attempt, label = row[named], row.get("attempt"), truth(row[LABEL])
     if label is None:
         return None
-    number = "1" if attempt in (None, "") else str(attempt).strip()
+    number = "1" if attempt in (None, "") else str(attempt).strip().removesuffix(".0")
     if not number.isdecimal():
         raise ValueError(f"its attempt is {attempt!r:.80}")
     if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":

@@ -37,7 +37,7 @@ def _guarded(bench: Bench) -> Result:
     found: Found = {name: answers(bench, name, asked, retriever) for name in arms}
     rows = [*_rows(found, bench.seed), *_at_limits(found)]
     if bench.names("by", ("set",), ()):
-        for name in SETS:
+        for name in dict.fromkeys(one.set for one in asked):
             part = {arm: [o for o in of if o.value.asked.set == name] for arm, of in found.items()}
             rows += _rows(part, bench.seed, f", {name}")
     if picture.name:

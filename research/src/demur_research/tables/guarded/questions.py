@@ -106,11 +106,11 @@ def _of_pair(right: LabelledRow, wrong: LabelledRow) -> Iterator[Asked]:
     claim, other = right.answers[0].text, wrong.answers[0].text
     ends = [mark.end() for mark in re.finditer(r"\?", claim)]
     for end in [end for end in ends if other.startswith(claim[:end])][-1:]:
-        answer = claim[end:].strip(' ".')
-        named = answer.split()
-        forms = (answer, f"{answer}s", f"{named[0]} {named[-1]}")  # without middle names
-        passages = tuple(map(str.strip, _JOINED.split(right.contexts[0])))
-        yield Asked("halueval", claim[:end].strip(), forms, (), passages)
+        if named := claim[end:].strip(' ".').split():
+            answer = " ".join(named)
+            forms = (answer, f"{answer}s", f"{named[0]} {named[-1]}")  # without middle names
+            passages = tuple(map(str.strip, _JOINED.split(right.contexts[0])))
+            yield Asked("halueval", claim[:end].strip(), forms, (), passages)
 
 
 SETS: dict[str, Callable[[Bench], tuple[list[Asked], list[str]]]] = {
@@ -124,6 +124,9 @@ def read(bench: Bench, names: Sequence[str]) -> tuple[list[Asked], list[str]]:
     """Return the questions of some sets, up to the limit of each, and all passages, each once.
 
     Passages that differ in blanks or capitals alone are one, since the index may confuse them.
+
+    Raises:
+        ValueError: There is no question about the texts.
     """
     asked: list[Asked] = []
     passages: list[str] = []
@@ -131,5 +134,10 @@ def read(bench: Bench, names: Sequence[str]) -> tuple[list[Asked], list[str]]:
         of_set, searched = SETS[name](bench)
         asked += sorted(of_set, key=lambda one: place(bench.seed, one.question))[: bench.limit]
         passages += searched
+    if not asked:
+        raise ValueError(
+            f"no question is about the texts of {', '.join(names)}: expected those "
+            "that docs/demur-bench.md names"
+        )
     once = {"".join(one.casefold().split()): one.strip() for one in reversed(passages)}
     return asked, [*reversed(once.values())]
