@@ -204,7 +204,7 @@ def test_a_reply_is_read_with_what_came_beside_its_text(run: Run) -> None:
     with openai_server([cut, Answer(None)]) as server:
         model = server.model()
         (outcome,) = run(chat(model, options={"logprobs": True, "top_logprobs": 2}))
-        assert outcome.value == Reply("Ent", truncated=True, first_token=tokens)
+        assert outcome.value == Reply("Ent", truncated=True, tokens=(("Ent", tokens),))
         (outcome,) = run(chat(model))
         assert outcome.value == Reply("")
 

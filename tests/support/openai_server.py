@@ -29,6 +29,8 @@ class Answer:
     finish_reason: str = "stop"
     first_token: dict[str, float] | None = None
     """The log-probabilities of the first token's alternatives."""
+    later_tokens: Sequence[dict[str, float]] = ()
+    """Those of the tokens behind it."""
     body: bytes | None = None
     """The whole body, instead of a well-formed one."""
     sent: float = 1.0
@@ -158,8 +160,11 @@ def _body(answer: Answer, request: dict[str, Any]) -> bytes:
         "finish_reason": answer.finish_reason,
     }
     if answer.first_token is not None:
-        top = [{"token": t, "logprob": p, "bytes": None} for t, p in answer.first_token.items()]
-        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+        tops = [
+            [{"token": t, "logprob": p, "bytes": None} for t, p in token.items()]
+            for token in (answer.first_token, *answer.later_tokens)
+        ]
+        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top} for top in tops]}
     return json.dumps(
         {
             "id": "chatcmpl-1",

@@ -34,34 +34,7 @@ def torch_models() -> None:
 
 _WORDS = ["oslo", "is", "in", "norway", "old", "lies", "it", "was", "founded", "long", "ago", "."]
 
-_CODE = """
-import torch
-from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedModel
-from transformers import T5ForTokenClassification
-
-
-class TinyConfig(PretrainedConfig):
-    model_type = "tiny-pairs"
-
-    def __init__(self, base="", **options):
-        super().__init__(**options)
-        self.base = base
-
-
-class TinyPairs(PreTrainedModel):
-    config_class = TinyConfig
-
-    def __init__(self, config):  # as HHEM's: it does not end with post_init
-        super().__init__(config)
-        self.inner = T5ForTokenClassification(AutoConfig.from_pretrained(config.base))
-        self.reader = AutoTokenizer.from_pretrained(config.base)
-
-    def predict(self, pairs):
-        texts = [f"{premise} is {hypothesis}" for premise, hypothesis in pairs]
-        with torch.no_grad():
-            logits = self.inner(**self.reader(texts, return_tensors="pt", padding=True)).logits
-        return logits[:, 0].softmax(-1)[:, 1]
-"""
+_CODE = 'raise RuntimeError("code of the hub was run")'
 
 
 def _tokenizer(folder: Path, **names: Any) -> int:
@@ -80,6 +53,7 @@ def _tokenizer(folder: Path, **names: Any) -> int:
         unk_token="[UNK]",
         cls_token="[CLS]",
         sep_token="[SEP]",
+        eos_token="[SEP]",
         mask_token="[MASK]",
         model_max_length=512,
         **names,
@@ -87,17 +61,17 @@ def _tokenizer(folder: Path, **names: Any) -> int:
     return len(vocabulary)
 
 
+def _sizes(vocabulary: int) -> dict[str, int]:
+    return {
+        **{"vocab_size": vocabulary, "hidden_size": 32, "num_hidden_layers": 2},
+        **{"num_attention_heads": 2, "intermediate_size": 32},
+    }
+
+
 def _shape(vocabulary: int, **options: Any) -> Any:
     from transformers import BertConfig
 
-    return BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        **options,
-    )
+    return BertConfig(**_sizes(vocabulary), **options)
 
 
 def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
@@ -125,27 +99,62 @@ def tiny_bi_encoder(folder: Path) -> str:
     return str(folder)
 
 
-def tiny_pair_model(folder: Path) -> Any:
-    """Save a T5 whose own code scores pairs, in the form in which HHEM-2.1-Open is published.
+def tiny_seq2seq(folder: Path) -> str:
+    """Save a T5 of two layers that writes, and return its folder."""
+    from transformers import T5ForConditionalGeneration
 
-    Returns:
-        The T5 that the code wraps.
-    """
+    _randomised(T5ForConditionalGeneration(_t5(_tokenizer(folder)))).save_pretrained(folder)
+    return str(folder)
+
+
+def tiny_classifier(folder: Path, kind: str, classes: int) -> str:
+    """Save a RoBERTa or a DeBERTa of two layers that classifies a text, and return its folder."""
     import torch
-    from safetensors.torch import save_file
-    from transformers import T5Config, T5ForTokenClassification
+    import transformers
 
-    base = folder / "base"
-    size = _tokenizer(base, model_input_names=["input_ids", "attention_mask"])
-    config = T5Config(vocab_size=size, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
-    config.save_pretrained(base)
-    model = T5ForTokenClassification(config).eval()
-    torch.manual_seed(7)  # Versions of transformers initialise weights differently.
+    config_of = getattr(transformers, f"{kind}Config")
+    model_of = getattr(transformers, f"{kind}ForSequenceClassification")
+    reads = {"pad_token_id": 0, "max_position_embeddings": 2100, "initializer_range": 0.3}
+    config = config_of(**_sizes(_tokenizer(folder)), **reads, num_labels=classes)
+    torch.manual_seed(7)
+    model_of(config).save_pretrained(folder)
+    return str(folder)
+
+
+def _randomised(model: Any) -> Any:
+    """Give a model random weights that are the same in every version of transformers."""
+    import torch
+
+    torch.manual_seed(7)
     for _, parameter in sorted(model.named_parameters()):
         torch.nn.init.normal_(parameter, std=0.6)
+    return model.eval()
+
+
+def _t5(vocabulary: int) -> Any:
+    from transformers import T5Config
+
+    size = max(vocabulary, 256)  # MiniCheck reads the token 209
+    shape = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    return T5Config(vocab_size=size, decoder_start_token_id=0, **shape)
+
+
+def tiny_pair_model(folder: Path) -> Any:
+    """Save a T5 in the form in which HHEM-2.1-Open is published, with code that must not be run.
+
+    Returns:
+        The T5 whose weights they are. Its configuration and tokenizer are in the folder `base`.
+    """
+    from safetensors.torch import save_file
+    from transformers import T5ForTokenClassification
+
+    base = folder / "base"
+    config = _t5(_tokenizer(base, model_input_names=["input_ids", "attention_mask"]))
+    config.save_pretrained(base)
+    model = _randomised(T5ForTokenClassification(config))
     # The embeddings that the encoder shares are saved once, as transformers 4 did.
     weights = {
-        f"inner.{name}": value.clone()
+        f"t5.{name}": value.clone()
         for name, value in model.state_dict().items()
         if "embed_tokens" not in name
     }
@@ -153,7 +162,6 @@ def tiny_pair_model(folder: Path) -> Any:
     (folder / "tiny_pairs.py").write_text(_CODE)
     settings = {
         "model_type": "tiny-pairs",
-        "base": str(base),
         "architectures": ["TinyPairs"],
         "auto_map": {
             "AutoConfig": "tiny_pairs.TinyConfig",

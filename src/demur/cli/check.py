@@ -21,7 +21,7 @@ from demur.cli.console import (
     pipe_may_close,
 )
 from demur.cli.options import json_option, read_threshold, usable
-from demur.local import resolve_judge
+from demur.evaluators import resolve_judge
 from demur.schema import Evaluation
 from demur.views import terminal
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 
 from demur import __version__
@@ -62,8 +61,7 @@ from demur.comparing import (
     write_notes,
 )
 from demur.errors import DemurError
-from demur.evaluators import Evaluator
-from demur.local import SmallJudge, resolve_judge
+from demur.evaluators import Evaluator, Judge, resolve_judge
 from demur.observe.log import LogError, read_labels
 from demur.scoring import (
     Data,
@@ -284,7 +282,7 @@ def _no_effect(**given: Any) -> None:
 def _made(
     labelled: Labelled,
     detectors: Iterable[Detector],
-    judge: BaseChatModel | SmallJudge,
+    judge: Judge,
     at_once: int | None,
 ) -> tuple[dict[str, Evaluator], dict[str, str]]:
     """Return the evaluators that data and model allow, and the reason for each that is left out."""

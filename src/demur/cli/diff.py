@@ -97,7 +97,7 @@ def _pairs(name: str, ids: Sequence[tuple[str, str]], *runs: judged.Held) -> lis
         texts = [before.questions.get(a, a)]
         if old and new and (old.finding, new.finding) == ("passed", "failed"):  # it got worse
             first = next(judged.claims(after, name, b), {})
-            if first.get("label") in ("Contradiction", "Neutral"):
+            if first.get("label") not in (None, "Entailment"):
                 texts += [f"{first['label']}: {first['claim']}", f"“{first['quote'] or '–'}”"]
             else:  # such as an evaluator that knows no claims
                 texts.append(new.parts[0].explanation)

@@ -20,8 +20,8 @@ from demur.evaluators import (
     Fitted,
     NeighborStore,
     default_configuration,
+    resolve_judge,
 )
-from demur.local import resolve_judge
 from demur.schema import Sample, Threshold
 from demur.scoring import Prepare, Scorer
 from demur.similarity import resolve_similarity

@@ -18,13 +18,14 @@ from demur.evaluators import (
     AnswerRelevance,
     Cascade,
     Evaluator,
+    Judge,
     LMvsLM,
     RefChecker,
     ReverseValidation,
     SelfContradiction,
     ZeroShot,
 )
-from demur.local import SMALL, SmallJudge, is_served
+from demur.local import SMALL, is_served
 from demur.runtime import is_local
 from demur.schema import Sample
 
@@ -108,12 +109,12 @@ class Detector:
     asks: bool = True
     """Whether the detector needs a chat model."""
 
-    def unfit(self, judge: BaseChatModel | SmallJudge) -> str | None:
+    def unfit(self, judge: Judge) -> str | None:
         """Return why a judge cannot serve the detector, or None if it can."""
         if not self.asks:
             return None
-        if isinstance(judge, SmallJudge):
-            return f"it needs a chat model, and {SMALL!r} is none"
+        if not isinstance(judge, BaseChatModel):
+            return f"it needs a chat model, and {str(judge)!r} is none"
         if is_served(judge) and self.fits is not _has_adapter:
             return "it needs a chat model, and a judge at an address is none"
         return self.fits(judge)

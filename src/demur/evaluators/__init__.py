@@ -32,6 +32,8 @@ from demur.evaluators.refchecker.assertion import only_asks as only_asks
 from demur.evaluators.refchecker.assertion import tells_fact as tells_fact
 from demur.evaluators.refchecker.content_words import content_words as content_words
 from demur.evaluators.refchecker.context import refers as refers
+from demur.evaluators.refchecker.judges import Judge as Judge
+from demur.evaluators.refchecker.judges import resolve_judge as resolve_judge
 from demur.evaluators.refchecker.languages import likely as likely
 from demur.evaluators.refchecker.localization import nearest_quote as nearest_quote
 from demur.evaluators.refchecker.units import Piece as Piece

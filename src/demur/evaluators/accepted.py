@@ -1,4 +1,4 @@
-"""Make evaluators of functions, Runnables, and judges of other libraries."""
+"""Make evaluators of functions and Runnables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from pydantic import PrivateAttr
 from demur._secrets import learn
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator, Learnt, as_sample, readable
-from demur.evaluators.peers import Metric, Opinion, peer, required_arguments
 from demur.runtime import FrozenRunnable, in_own_loop, is_retryable
 from demur.schema import Evaluation, Sample, Threshold
 from demur.shapes import kind_of
 
-EvaluatorLike: TypeAlias = Runnable[Any, Any] | Callable[..., Any] | Metric
+EvaluatorLike: TypeAlias = Runnable[Any, Any] | Callable[..., Any]
 """Anything that guards and handlers accept as an evaluator. `as_evaluator` describes each kind."""
 
 _MISTAKES = (TypeError, AttributeError, NameError, NotImplementedError)
@@ -84,20 +83,18 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         return evaluation.model_copy(update={"passed": passed, "explanation": why})
 
     def _evaluation(self, said: object) -> Evaluation:
-        opinion = said if isinstance(said, Opinion) else Opinion(said)
-        name, value, why = self.get_name(), opinion.value, opinion.why
-        if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or PyTorch
-            value = value.item()  # type: ignore[attr-defined]  # it has both
-        if isinstance(value, bool):
-            return Evaluation(name=name, passed=value, explanation=why)
-        if isinstance(value, Real) and math.isfinite(value):
-            return Evaluation(name=name, score=float(value), explanation=why)
-        if value is None or isinstance(value, Real):
-            error = f"{name} gave {value}, which is neither a decision nor a score"
-            error = f"{error}: {why}" if why else error
+        name = self.get_name()
+        if getattr(said, "ndim", None) == 0:  # a scalar of NumPy or PyTorch
+            said = said.item()  # type: ignore[attr-defined]  # it has both
+        if isinstance(said, bool):
+            return Evaluation(name=name, passed=said)
+        if isinstance(said, Real) and math.isfinite(said):
+            return Evaluation(name=name, score=float(said))
+        if said is None or isinstance(said, Real):
+            error = f"{name} gave {said}, which is neither a decision nor a score"
             return Evaluation(name=name, error=error, explanation=error)
         raise NotAnEvaluation(
-            f"{name} returned {kind_of(value)}, expected a bool (whether the answer passes), a "
+            f"{name} returned {kind_of(said)}, expected a bool (whether the answer passes), a "
             "float (a score, with a threshold: as_evaluator(function, threshold=...) of "
             "demur.evaluators) or an Evaluation"
         )
@@ -120,9 +117,7 @@ def as_evaluator(
         judge: A function of a `Sample`, sync or async, or an object that is called like one. It
             returns whether the answer passes (a bool), a score (a float, higher is better) or an
             `Evaluation`. None and NaN make the evaluation undetermined. A Runnable is treated like
-            a function, and one of demur's evaluators is returned as it is. Evaluators of openevals
-            and single-turn metrics of ragas are accepted too. If they need something that the
-            sample lacks, the evaluation is undetermined.
+            a function, and one of demur's evaluators is returned as it is.
         threshold: The lowest score with which an answer passes. Without a threshold, a score
             decides nothing: a guard refuses such an evaluator, and a handler records its scores.
         name: The name of the evaluator. None: the name of the function, of the metric, or of the
@@ -218,15 +213,14 @@ def _runnable(judge: Any) -> Runnable[Any, Any]:
         )
     if isinstance(judge, Runnable):
         return judge
-    asked = peer(judge) or judge
-    if not callable(asked):
+    if not callable(judge):
         raise TypeError(
             "expected an evaluator: a Runnable or a function from Sample to an Evaluation, a bool "
-            "or a score, an evaluator of openevals or a metric of ragas; got "
-            f"{kind_of(judge)}"
+            f"or a score; got {kind_of(judge)}. For a judge of another library, give a function "
+            "that asks it: lambda sample: judge(sample.question, sample.answer)"
         )
-    _refuse_signature(asked)
-    return coerce_to_runnable(asked)
+    _refuse_signature(judge)
+    return coerce_to_runnable(judge)
 
 
 def _refuse_signature(function: Callable[..., Any]) -> None:
@@ -249,9 +243,11 @@ def _refuse_signature(function: Callable[..., Any]) -> None:
 
 def _arguments_of(made: type) -> list[str]:
     try:
-        return required_arguments(inspect.signature(made).parameters)
+        parameters = inspect.signature(made).parameters.values()
     except (TypeError, ValueError):
         return ["..."]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in variable]
 
 
 def _name_of(judge: Any) -> str:

@@ -17,7 +17,7 @@ from demur.evaluators.refchecker.assertion import states_nothing
 from demur.evaluators.refchecker.units import units
 from demur.evaluators.verdicts import refuse_empty
 from demur.runtime import CallPolicy, Steps, UndeterminedError, fields_of, side_by_side
-from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
+from demur.schema import ABSTAIN, WORST_FIRST, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,7 @@ def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
         label = ClaimLabel.NEUTRAL  # what is always known is not what the sentence cites
     elif not evaluation.passed:
         labels = [own.label for own in evaluation.claims]
-        refuted = ClaimLabel.CONTRADICTION in labels
-        label = ClaimLabel.CONTRADICTION if refuted else ClaimLabel.NEUTRAL
+        label = next((one for one in WORST_FIRST[:-1] if one in labels), ClaimLabel.NEUTRAL)
     evidence = [
         found.model_copy(update={"context": one.documents[found.context]})
         for own in evaluation.claims

@@ -104,7 +104,8 @@ def _default(
     policy: dict[str, Again | Final] = {}
     if retriever is not None:
         search = Retrieve(retriever, answers)
-        policy = {str(Failure.NEUTRAL): search, str(Failure.MISMATCH): search}
+        searched = (Failure.NEUTRAL, Failure.UNSUPPORTED, Failure.MISMATCH)
+        policy = dict.fromkeys(map(str, searched), search)
     if answers != Regenerate():
         policy[str(Failure.VAGUE)] = replace(answers, instruction=_SPECIFICS)
     policy[str(Failure.CITATION)] = Cite()

@@ -1,6 +1,6 @@
 """Run the embedded models: a chat model on llama.cpp, judges and embeddings on ONNX Runtime.
 
-`resolve_model` and `resolve_judge` make a model from its short name, embedded or elsewhere.
+`resolve_model` makes a model from its short name, embedded or elsewhere.
 
 This room promises to the others:
 
@@ -26,19 +26,20 @@ from demur.local.judge_files import prepare as prepare
 from demur.local.judge_files import write_files as write_files
 from demur.local.judges import ADAPTED as ADAPTED
 from demur.local.judges import GRAPH as GRAPH
+from demur.local.judges import JUDGE as JUDGE
 from demur.local.judges import JUDGE_FILES as JUDGE_FILES
 from demur.local.judges import SERVED_KEY as SERVED_KEY
 from demur.local.judges import WordFit as WordFit
 from demur.local.judges import find_judge as find_judge
 from demur.local.judges import is_served as is_served
 from demur.local.judges import word_fit as word_fit
-from demur.local.resolving import resolve_judge as resolve_judge
 from demur.local.resolving import resolve_model as resolve_model
 from demur.local.serving import bound as bound
 from demur.local.serving import serve as serve
 from demur.local.small_judge import SMALL as SMALL
 from demur.local.small_judge import SmallJudge as SmallJudge
 from demur.local.small_judge import calibrated as calibrated
+from demur.local.small_judge import unread as unread
 from demur.local.weights import EVERY as EVERY
 from demur.local.weights import MINILM as MINILM
 from demur.local.weights import QWEN as QWEN

@@ -1,4 +1,4 @@
-"""Make a chat model, or a judge of claims, from what names it."""
+"""Make a chat model from what names it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import re
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, needs
-from demur.local.small_judge import SMALL, SmallJudge
+from demur.local.judges import JUDGE
+from demur.local.small_judge import SMALL
 from demur.runtime import decision_model
 
-_JUDGE = "judge"
-"""The provider of judges that are served elsewhere."""
 # Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
 
@@ -51,7 +50,7 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"
         )
     provider, _, name = model.partition(":")
-    if model == SMALL or provider == _JUDGE:
+    if model == SMALL or provider == JUDGE:
         raise ValueError(
             f"{model!r} is a judge, and no chat model: it labels claims and writes nothing. Use "
             f"RefChecker({model!r}) to check, and another model here, such as 'local'"
@@ -69,36 +68,6 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         f"unknown model {model!r}: expected 'openai:NAME', 'ollama:NAME', 'local', "
         f"'local:PATH.gguf' or a LangChain chat model{_elsewhere(model, provider, name)}"
     )
-
-
-def resolve_judge(model: object) -> BaseChatModel | SmallJudge:
-    """Return the judge of claims that `model` names.
-
-    It is the small judge for "small", the judge at an address for "judge:http://host:8080"
-    (`ServedJudge`), and a chat model for other names. For a decision model, it is the chat model
-    that asks it (`DecisionModel`).
-
-    Raises:
-        ValueError, TypeError, DemurError: As in `resolve_model`.
-        MissingExtraError: What the judge needs is not installed.
-        LocalModelError: The judge's files are missing or damaged.
-    """
-    if model == SMALL:
-        return SmallJudge()
-    if isinstance(model, SmallJudge):
-        return model
-    if isinstance(model, str) and model.startswith(f"{_JUDGE}:"):
-        from demur.local.served_judge import served_judge
-
-        return served_judge(model.partition(":")[2])
-    if (asked := decision_model(model)) is not None:
-        return asked
-    if not isinstance(model, (str, BaseChatModel)):
-        raise TypeError(
-            "expected a model name, a LangChain chat model, or a decision model (BaseDecisionModel "
-            f"of langchain-core 1.8 or later), got {type(model).__name__}"
-        )
-    return resolve_model(model)
 
 
 def _elsewhere(model: str, provider: str, name: str) -> str:

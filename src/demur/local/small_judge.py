@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -79,6 +79,10 @@ class SmallJudge:
         need_packages("small", "the small judge")
         _verify()
 
+    def __str__(self) -> str:
+        """Return the name by which an evaluator is given it."""
+        return SMALL
+
     @property
     def fingerprint(self) -> str:
         """Return what identifies the probabilities: the sha256 of the weights, and the fit."""
@@ -111,10 +115,10 @@ class SmallJudge:
             _warn_of_script(_main_script(claim))
         judged: dict[tuple[str, str], Probabilities | str] = {}
         for reference, claim in dict.fromkeys(pairs):
-            unread = _unread(texts[claim], encoded[claim], texts[reference])
-            judged[reference, claim] = unread or _judge(
-                session, encoded[reference].ids, encoded[claim].ids
-            )
+            ids, offsets = encoded[claim].ids, encoded[claim].offsets
+            tokens = zip(ids, offsets, strict=True)
+            error = unread(SMALL, texts[claim], tokens, _UNKNOWN, texts[reference])
+            judged[reference, claim] = error or _judge(session, encoded[reference].ids, ids)
         return [judged[pair] for pair in pairs]
 
 
@@ -180,17 +184,23 @@ def calibrated(
     return {**scaled, ClaimLabel.ENTAILMENT: supported}
 
 
-def _unread(claim: str, encoding: _Tokens, reference: str) -> str | None:
-    """Return why a claim cannot be judged, or None.
+def unread(
+    judge: str,
+    claim: str,
+    tokens: Iterable[tuple[int, tuple[int, int]]],
+    unknown: int | None,
+    reference: str,
+) -> str | None:
+    """Return why a judge cannot judge a claim by its tokens and their offsets, or None.
 
     All that the vocabulary lacks looks the same to the model, so that another name would count as
     the right one. What the reference has in the same letters can be judged nevertheless.
     """
-    for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+    for token, (start, end) in tokens:
         word = claim[start:end]
-        if token == _UNKNOWN and any(map(str.isalnum, word)) and word not in reference:
+        if token == unknown and any(map(str.isalnum, word)) and word not in reference:
             return (
-                f"the judge {SMALL!r} does not know {word!r}, which the reference does not have: "
+                f"the judge {judge!r} does not know {word!r}, which the reference does not have: "
                 "choose another judge for such texts"
             )
     return None

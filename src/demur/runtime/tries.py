@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
@@ -32,10 +32,16 @@ class Reply:
     """The text of the message, without reasoning."""
     truncated: bool = False
     """Whether the reply was cut at the token limit."""
-    first_token: Mapping[str, float] | None = None
-    """The log-probabilities of the likeliest first tokens; None if the endpoint gives none."""
+    tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    """The tokens, each with the log-probabilities of the likeliest ones in its place; empty if the
+    endpoint gives none."""
     reasoned: bool = False
-    """Whether the model reasoned before it answered; `first_token` is then not of `text`."""
+    """Whether the model reasoned before it answered; `tokens` are then not of `text` alone."""
+
+    @property
+    def first_token(self) -> Mapping[str, float] | None:
+        """Return the log-probabilities of the likeliest first tokens."""
+        return self.tokens[0][1] if self.tokens else None
 
 
 @dataclass(frozen=True)
@@ -217,24 +223,22 @@ def _reply(message: AIMessage, prompt: Sequence[BaseMessage]) -> Reply:
     text = without_reasoning(said)
     if text != said and quotable(prompt):
         text = "" if truncated else without_reasoning(said, quoted=True)
-    first, first_token = _first_token(metadata.get("logprobs"))
+    tokens = tuple(_tokens(metadata.get("logprobs")))
     return Reply(
         text=text,
         truncated=truncated,
-        first_token=first_token,
-        reasoned=text != said or (first is not None and begins_with_reasoning(message, first)),
+        tokens=tokens,
+        reasoned=text != said or (tokens != () and begins_with_reasoning(message, tokens[0][0])),
     )
 
 
-def _first_token(logprobs: object) -> tuple[str | None, Mapping[str, float] | None]:
-    """Return the first token and its alternatives from log-probabilities in OpenAI's format."""
+def _tokens(logprobs: object) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield the tokens with their alternatives from log-probabilities in OpenAI's format."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    if not content:
-        return None, None
-    first = content[0]
-    logprobs_by_token = {first["token"]: float(first["logprob"])}
-    for token in first.get("top_logprobs") or ():
-        logprobs_by_token[token["token"]] = max(
-            float(token["logprob"]), logprobs_by_token.get(token["token"], -1e9)
-        )
-    return first["token"], logprobs_by_token
+    for one in content or ():
+        likeliest = {one["token"]: float(one["logprob"])}
+        for other in one.get("top_logprobs") or ():
+            likeliest[other["token"]] = max(
+                float(other["logprob"]), likeliest.get(other["token"], -1e9)
+            )
+        yield one["token"], likeliest

@@ -7,6 +7,8 @@ fingerprints, whose making and comparing is a room inside this one (`fingerprint
 
 from demur.schema.base import Text
 from demur.schema.claims import (
+    NLI_LABELS,
+    WORST_FIRST,
     ActionOutcome,
     Calculation,
     Category,
@@ -30,7 +32,9 @@ from demur.schema.usage import Prices, Usage
 __all__ = [
     "ABSTAIN",
     "FACTUAL",
+    "NLI_LABELS",
     "NON_FACTUAL",
+    "WORST_FIRST",
     "ActionOutcome",
     "Calculation",
     "Category",

@@ -16,6 +16,18 @@ class ClaimLabel(Word):
     """The reference neither supports nor contradicts the claim."""
     CONTRADICTION = "Contradiction"
     """The reference contradicts the claim."""
+    UNSUPPORTED = "Unsupported"
+    """The reference does not support the claim; a yes-or-no judge does not say whether it
+    contradicts it."""
+
+
+NLI_LABELS = (ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION)
+"""The labels of a judge that tells claims that are contradicted from those that are not found."""
+WORST_FIRST = (
+    *(ClaimLabel.CONTRADICTION, ClaimLabel.UNSUPPORTED),
+    *(ClaimLabel.NEUTRAL, ClaimLabel.ENTAILMENT),
+)
+"""The labels in the order in which one decides for several claims or passages."""
 
 
 class Category(Word):
@@ -42,6 +54,9 @@ class Failure(Word):
     """The answer makes a claim that no reference supports or contradicts."""
     CONTRADICTION = "contradiction"
     """The answer makes a claim that a reference contradicts."""
+    UNSUPPORTED = "unsupported"
+    """The answer makes a claim that no reference supports, by a judge that does not say whether one
+    contradicts it."""
     MISMATCH = "mismatch"
     """What the answer says does not lead back to the entity that it is about."""
     VAGUE = "vague"
@@ -72,6 +87,7 @@ class Failure(Word):
 _CATEGORIES = {
     Failure.NEUTRAL: Category.UNSUPPORTED,
     Failure.CONTRADICTION: Category.CONTRADICTION,
+    Failure.UNSUPPORTED: Category.UNSUPPORTED,
     # Nothing that the model knows leads from what the answer says back to the entity.
     Failure.MISMATCH: Category.UNSUPPORTED,
     # The answer fits other questions as well, so it does not address this one in particular.
@@ -189,13 +205,13 @@ class Claim(Value):
     """The label of the claim; None if the claim was not checked, or if no label could be read (see
     `error`)."""
     probabilities: dict[ClaimLabel, float] | None = None
-    """The probability of each label, in [0, 1] and with the sum 1; None if the checker gives
-    none."""
+    """The probability of each label that the checker knows, in [0, 1] and with the sum 1; None if
+    it gives none."""
     support: float | None = Field(default=None, ge=0, le=1)
     """The probability of Entailment in the text that supports the claim most, in [0, 1]. None if
     the claim was not checked, or if the checker gives no probabilities."""
     evidence: tuple[Evidence, ...] = ()
-    """The passages that decided the label; empty for Neutral."""
+    """The passages that decided the label; empty for Neutral and Unsupported."""
     missing_strings: tuple[MissingString, ...] = ()
     """The identifiers and exact numbers of the claim that stand in none of the texts that it was
     checked against. A claim that has some is not labelled Entailment."""
@@ -223,6 +239,11 @@ class Claim(Value):
 
 def failure_of(claim: Claim) -> Failure | None:
     """Return the failure that a claim's label means; None if it is entailed or has no label."""
-    if claim.label is ClaimLabel.NEUTRAL:
-        return Failure.NEUTRAL
-    return Failure.CONTRADICTION if claim.label is ClaimLabel.CONTRADICTION else None
+    return None if claim.label is None else _OF_LABEL.get(claim.label)
+
+
+_OF_LABEL = {
+    ClaimLabel.NEUTRAL: Failure.NEUTRAL,
+    ClaimLabel.CONTRADICTION: Failure.CONTRADICTION,
+    ClaimLabel.UNSUPPORTED: Failure.UNSUPPORTED,
+}

@@ -8,18 +8,26 @@ the extra.
 """
 
 from demur.similarity.encoders import weights_fingerprint
+from demur.similarity.named import NAMED, NamedJudge
 from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
 from demur.similarity.resolving import COSINE, SimilarityLike, resolve_similarity
 from demur.similarity.scorers import Pair
+from demur.similarity.yes_no import YesNoJudge
+from demur.similarity.yes_no_models import YesNoModel, load_yes_no
 
 __all__ = [
     "COSINE",
+    "NAMED",
     "NLI",
+    "NamedJudge",
     "Pair",
     "Similarity",
     "SimilarityLike",
+    "YesNoJudge",
+    "YesNoModel",
     "load_nli",
+    "load_yes_no",
     "resolve_similarity",
     "weights_fingerprint",
 ]

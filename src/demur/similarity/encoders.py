@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from functools import cache
-from typing import Any
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from demur.errors import DemurError, needs
 
+T = TypeVar("T")
+
 HHEM = "vectara/hallucination_evaluation_model"
-# These are commits, not tags: the first one contains code, which is run.
+# These are commits, not tags.
 HHEM_2_1 = "8e4a2e6e96c708cc76c2344f7e4757df2515292c"
 """The last commit of HHEM-2.1-Open, of October 2025."""
 HHEM_1_0 = "58383384656cbaec2949a75a41f20e891e90a73b"
@@ -30,10 +35,8 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
     """
     with needs("sentence-transformers", "similarity", "scoring by a cross-encoder"):
         from sentence_transformers import CrossEncoder
-    try:
-        encoder = CrossEncoder(name, revision=revision)
-    except OSError as error:
-        raise _unavailable(f"the cross-encoder {name!r}", revision, error) from error
+    load = partial(CrossEncoder, name, revision=revision)
+    encoder = from_hub(f"the cross-encoder {name!r}", name, revision, load)
     architectures = encoder.model.config.architectures or []
     if not any("SequenceClassification" in architecture for architecture in architectures):
         # The library would add a last layer of random numbers, and only log a warning.
@@ -46,61 +49,58 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
     return encoder
 
 
-@cache
-def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
-    """Load HHEM-2.1-Open, or another model whose own code has a `predict(pairs)`; that code is run.
+def from_hub(what: str, name: str, revision: str | None, load: Callable[..., T]) -> T:
+    """Load something from a folder, the cache of the Hugging Face hub, or the hub, in this order.
 
-    HHEM's code asks for `google/flan-t5-base`, of which only the configuration and the tokenizer
-    are fetched.
+    Args:
+        what: What is loaded, for errors.
+        name: Its name on the hub, or its folder.
+        revision: Its commit. None: the newest, or what the cache has.
+        load: A function that loads it, with the further arguments `local_files_only`.
 
     Raises:
-        MissingExtraError: sentence-transformers is not installed.
-        DemurError: The model is not available, or this version of transformers cannot read its
-            weights.
+        DemurError: It is in neither, and the hub does not answer or does not have it.
     """
-    with needs("sentence-transformers", "similarity", "HHEM"):
-        from transformers import AutoConfig
-        from transformers.dynamic_module_utils import get_class_from_dynamic_module
+    import huggingface_hub
+
+    here = os.path.isdir(name)
+    with contextlib.suppress(ValueError):  # no name that the hub can have
+        here |= isinstance(
+            huggingface_hub.try_to_load_from_cache(name, "config.json", revision=revision), str
+        )
     try:
-        config = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=True)
-        model_class = get_class_from_dynamic_module(
-            config.auto_map["AutoModelForSequenceClassification"],
-            name,
-            revision=revision,
-            code_revision=revision,
-        )
-        model, loading = _finished(model_class).from_pretrained(
-            name, config=config, revision=revision, output_loading_info=True
-        )
+        if here:
+            # What is here is not asked for anew: that takes long where nothing answers.
+            with contextlib.suppress(OSError):
+                return load(local_files_only=True)
+        if not os.path.isdir(name):
+            _reach_hub()
+        return load()
     except OSError as error:
-        raise _unavailable(f"the model {name!r}", revision, error) from error
+        raise _unavailable(what, revision, error) from error
+
+
+def _reach_hub() -> None:
+    """Raise OSError if nothing answers at the hub, which transformers would ask for half a minute.
+
+    A name that cannot be resolved and a refused connection are known at once.
+    """
+    from huggingface_hub import constants, get_session
+
+    try:
+        get_session().head(constants.ENDPOINT, timeout=5)
+    except Exception as error:
+        raise OSError(f"the Hugging Face hub does not answer ({type(error).__name__})") from error
+
+
+def refuse_random(name: str, loading: Mapping[str, Any]) -> None:
+    """Refuse a model whose weights were not all read, since the others are random numbers."""
     if loading["missing_keys"] or loading["mismatched_keys"]:
         raise DemurError(
             f"this version of transformers cannot read all weights of {name!r}: "
             f"{sorted(map(str, loading['missing_keys'])) or loading['mismatched_keys']} "
-            "would be random numbers. An older version may read them: "
-            "pip install 'transformers<5'"
+            "would be random numbers. Another version may read them"
         )
-    return model.eval()
-
-
-def _finished(model_class: Any) -> Any:
-    """Return the class with a constructor that ends with `post_init()`, as transformers 5 requires.
-
-    HHEM's own constructor does not call it, and loading then fails. Adding only the missing
-    attribute that the error names would be worse: the embeddings would not be tied and would stay
-    random, and the scores would mean nothing.
-    """
-
-    def construct(self: Any, config: Any) -> None:
-        model_class.__init__(self, config)
-        self.post_init()
-
-    return type(
-        model_class.__name__,
-        (model_class,),
-        {"__init__": construct, "__module__": model_class.__module__},
-    )
 
 
 def _unavailable(what: str, revision: str | None, error: OSError) -> DemurError:

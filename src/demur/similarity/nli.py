@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from demur._system import lock
-from demur.schema import ClaimLabel
+from demur.schema import NLI_LABELS, ClaimLabel
 from demur.similarity.encoders import load_cross_encoder, weights_fingerprint
 
 _STEMS = {
@@ -88,7 +88,7 @@ def _class_labels(encoder: Any) -> list[ClaimLabel]:
         for stem, label in _STEMS.items()
         if name.lower().startswith(stem)
     ]
-    if sorted(labels) != sorted(ClaimLabel) or len(names) != len(labels):
+    if sorted(labels) != sorted(NLI_LABELS) or len(names) != len(labels):
         raise ValueError(
             "expected a three-way NLI cross-encoder, whose config.id2label names entailment, "
             f"neutral and contradiction; this one has {list(names.values())}"

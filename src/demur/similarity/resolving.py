@@ -20,12 +20,13 @@ from demur.similarity.encoders import (
     HHEM_1_0,
     HHEM_2_1,
     load_cross_encoder,
-    load_hhem,
     weights_fingerprint,
 )
+from demur.similarity.named import NAMED
 from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
 from demur.similarity.scorers import Cosine, CrossEncoder, Entailment, Pair, load_bleu, load_rouge
+from demur.similarity.yes_no_models import load_yes_no
 
 COSINE = "cosine"
 """The name of every similarity that is the cosine of embeddings, whatever the model."""
@@ -77,7 +78,7 @@ def resolve_similarity(similarity: SimilarityLike) -> Similarity:
     A name is one of these texts:
 
     - "cosine": the cosine of embeddings by the embedded MiniLM.
-    - "hhem": HHEM-2.1-Open. It runs code from a pinned commit of the model.
+    - "hhem": HHEM-2.1-Open.
     - "hhem-1.0": HHEM-1.0-Open.
     - "rouge": ROUGE-L.
     - "bleu": BLEU.
@@ -125,7 +126,8 @@ def _from_name(name: str) -> Similarity:
 
 
 def _hhem() -> Similarity:
-    return Similarity(load_hhem().predict, "hhem", f"{HHEM}@{HHEM_2_1}", batch_size=32)
+    scores = load_yes_no(NAMED["hhem"].judge).scores
+    return Similarity(scores, "hhem", f"{HHEM}@{HHEM_2_1}", batch_size=32)
 
 
 def _hhem_1_0() -> Similarity:

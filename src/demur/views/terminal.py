@@ -17,7 +17,7 @@ from demur._text import harmless as harmless
 from demur._text import one_line as one_line
 from demur.guard import Attempt
 from demur.observe import Record
-from demur.schema import ClaimLabel, Evaluation
+from demur.schema import WORST_FIRST, ClaimLabel, Evaluation
 from demur.views.description import (
     REDACTED,
     Quote,
@@ -164,8 +164,8 @@ def show_worst(console: Console, record: Record, evaluator: str | None) -> None:
 
 def _against(evaluation: Evaluation) -> Evaluation:
     """Return the evaluation with only its unsupported claims, the contradicted ones first."""
-    order = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
-    claims = [claim for label in order for claim in evaluation.claims if claim.label is label]
+    wrong = (label for label in WORST_FIRST if label is not ClaimLabel.ENTAILMENT)
+    claims = [claim for label in wrong for claim in evaluation.claims if claim.label is label]
     return evaluation.model_copy(update={"claims": tuple(claims)})
 
 

@@ -28,6 +28,7 @@ _LABELS: Mapping[str, Look] = {
     ClaimLabel.ENTAILMENT: Look("Entailment", "✓", "good"),
     ClaimLabel.NEUTRAL: Look("Neutral", "○", "doubt"),
     ClaimLabel.CONTRADICTION: Look("Contradiction", "✗", "bad"),
+    ClaimLabel.UNSUPPORTED: Look("Unsupported", "○", "doubt"),
 }
 _WORST_FIRST = ("bad", "doubt", "open", "good")
 _VERDICTS: Mapping[str, Look] = {
@@ -65,6 +66,7 @@ _ORIGINS = {
 _FAILURES = {
     Failure.NEUTRAL: "a claim is not in the references",
     Failure.CONTRADICTION: "a reference contradicts a claim",
+    Failure.UNSUPPORTED: "the references do not support a claim",
     Failure.MISMATCH: "it does not lead back to what was asked about",
     Failure.VAGUE: "it would fit other questions too",
     Failure.IRRELEVANT: "it does not address the question",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, PrivateAttr, StringConstraints, Validatio
 
 from demur import DemurError, Evaluation, RefChecker, Sample
 from demur.runtime import FrozenRunnable
-from demur.schema import ClaimLabel, in_words
+from demur.schema import NLI_LABELS, ClaimLabel, in_words
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -82,6 +82,11 @@ class ClaimDecisionModel(BaseDecisionModel, FrozenRunnable[Any, Any]):
         answers: dict[str, Any] = {}
         for key, names in asked.items():
             answers[key] = {"type": "noul", "noul": shares[ClaimLabel.ENTAILMENT]}
+            if names and {*shares} - {*names}:
+                raise ValueError(
+                    f"{self.model!r} answers yes or no, without saying whether a reference "
+                    "contradicts the claim: ask ClaimDecisionModel.SUPPORTED"
+                )
             if names:
                 named = {names[one]: share for one, share in shares.items()}
                 told = {"choice": names[label], "confidence": shares[label]}
@@ -98,12 +103,12 @@ _SUPPORTED = ClaimDecisionModel.SUPPORTED.model_copy()
 
 def _asked(questions: Mapping[str, Any]) -> dict[str, dict[ClaimLabel | None, str]]:
     """Return the names of each `Choice`, by label, and {} for `SUPPORTED`; refuse others."""
-    known = {label.casefold(): label for label in ClaimLabel}
+    known = {label.casefold(): label for label in NLI_LABELS}
     asked = {}
     for key, question in questions.items():
         names = question.criteria if isinstance(question, Choice) else ()
         asked[key] = {known.get(name.casefold()): name for name in names}
-        right = len(names) == len(known) and {*asked[key]} == {*ClaimLabel}
+        right = len(names) == len(known) and {*asked[key]} == {*NLI_LABELS}
         if not right and question != _SUPPORTED:
             raise ValueError(
                 f"demur's judges cannot answer the question {key!r}: ask a Choice between "
@@ -133,7 +138,7 @@ def _decided(evaluation: Evaluation) -> tuple[ClaimLabel, dict[ClaimLabel, float
     deciding = [claim for claim in evaluation.claims if claim.label is label]
     claim = min(deciding, key=lambda claim: 0 if claim.overruled else claim.support or 0)
     if not all(one.follows for one in claim.calculations):  # no judge decided
-        return label, {one: float(one is label) for one in ClaimLabel}
+        return label, {one: float(one is label) for one in NLI_LABELS}
     found, support = claim.probabilities or {}, claim.support or 0.0
     # `support` may come from another window of the references than the probabilities.
     rest = 1 - found[ClaimLabel.ENTAILMENT]

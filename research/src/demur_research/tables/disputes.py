@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.content_words import beginnings
+from demur.schema import NLI_LABELS
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.resampling import grouped_share
 from demur_research.tables.checkers import adapted, sample
@@ -137,7 +138,7 @@ def _read(case: Disputed, found: Sequence[Evaluation]) -> _Read:
 def _shares(found: Evaluation) -> Mapping[ClaimLabel, float]:
     """Return the probabilities of the claim that is supported least; Neutral if none is known."""
     known = [claim.probabilities for claim in found.claims if claim.probabilities]
-    nothing = {label: float(label is ClaimLabel.NEUTRAL) for label in ClaimLabel}
+    nothing = {label: float(label is ClaimLabel.NEUTRAL) for label in NLI_LABELS}
     return min(known, key=lambda shares: shares[ClaimLabel.ENTAILMENT], default=nothing)
 
 

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from demur.schema import Claim, ClaimLabel, Evaluation
+from demur.schema import WORST_FIRST, Claim, ClaimLabel, Evaluation
 
 Aggregation = Literal["strict", "soft", "major"]
-
-_WORST_FIRST = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL, ClaimLabel.ENTAILMENT)
 
 
 def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
     """Merge the labels that one claim has against several passages.
 
-    The result is Entailment if any passage supports the claim, else Contradiction if any
-    contradicts it, else Neutral.
+    The result is Entailment if any passage supports the claim, else the worst label.
 
     Args:
         labels: One label for each passage, or None where the label is missing.
@@ -31,7 +28,11 @@ def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
         return ClaimLabel.ENTAILMENT
     if None in every or not every:
         return None
-    return ClaimLabel.CONTRADICTION if ClaimLabel.CONTRADICTION in every else ClaimLabel.NEUTRAL
+    return _worst(every)
+
+
+def _worst(labels: Iterable[ClaimLabel | None]) -> ClaimLabel:
+    return next(label for label in WORST_FIRST if label in labels)
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def aggregate(
 
     Args:
         labels: One label for each claim, at least one; None where the label is missing.
-        aggregation: "strict": Contradiction if any claim has it, else Neutral if any claim has it,
-            else Entailment. "major": the most frequent label, and the worse one of a tie. "soft":
+        aggregation: "strict": the worst label: Contradiction, Unsupported, Neutral, Entailment.
+            "major": the most frequent label, and the worse one of a tie. "soft":
             Entailment if the entailed share reaches the threshold, else the worst label.
         threshold: The share that "soft" requires, in [0, 1]. None: nothing is decided, and `passed`
             is None. Then "soft" labels as with a threshold of 1.
@@ -80,7 +81,7 @@ def aggregate(
     known = [label for label in labels if label is not None]
     missing = len(labels) - len(known)
     entailed = known.count(ClaimLabel.ENTAILMENT)
-    # The missing labels have their greatest effect if they are all the same, so these three
+    # The missing labels have their greatest effect if they are all the same, so these
     # completions show whether they can change the decision.
     decisions = {
         _decide([*known, *[completion] * missing], aggregation, threshold)
@@ -131,10 +132,10 @@ def _counted(claim: Claim) -> float:
 def _decide(
     labels: Sequence[ClaimLabel], aggregation: Aggregation, threshold: float | None
 ) -> tuple[ClaimLabel, bool | None]:
-    worst = next(label for label in _WORST_FIRST if label in labels)
+    worst = _worst(labels)
     if aggregation == "major":
         counts = Counter(labels)
-        label = max(_WORST_FIRST, key=lambda candidate: counts[candidate])
+        label = max(WORST_FIRST, key=lambda candidate: counts[candidate])
     elif aggregation == "soft":
         share = labels.count(ClaimLabel.ENTAILMENT) / len(labels)
         reached = share >= (1.0 if threshold is None else threshold)
@@ -159,6 +160,7 @@ class Summary:
     there is no answer with labelled claims."""
     neutral: float | None
     contradiction: float | None
+    unsupported: float | None
     passed: int
     failed: int
     claims: int
@@ -191,6 +193,7 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
         entailment=mean_share(ClaimLabel.ENTAILMENT),
         neutral=mean_share(ClaimLabel.NEUTRAL),
         contradiction=mean_share(ClaimLabel.CONTRADICTION),
+        unsupported=mean_share(ClaimLabel.UNSUPPORTED),
         passed=sum(evaluation.passed is True for evaluation in counted),
         failed=sum(evaluation.passed is False for evaluation in counted),
         claims=sum(map(len, labels)),

@@ -8,7 +8,7 @@ here; `classifying.py` and `deciding.py` have the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from demur.runtime import (
 )
 from demur.runtime.prompting import Prompt, label_shares, without_echo
 from demur.schema import ClaimLabel
+from demur.similarity import YesNoJudge
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ Checker = Callable[[Sequence[Group], str | None], Steps[list[Findings]]]
 _OfGroup = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
 
 
-def _side_by_side(check: _OfGroup) -> Checker:
+def _each_group(check: _OfGroup) -> Checker:
     """Return the checker of several groups that checks each group by itself."""
 
     def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
@@ -131,7 +132,7 @@ def in_groups(
             requests, first = again, False
         return findings
 
-    return _side_by_side(check)
+    return _each_group(check)
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
@@ -160,9 +161,13 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
             asked = unread
         return _by_window(findings, len(claims))
 
-    return _side_by_side(check)
+    return _each_group(check)
 
 
+_NO_SHARES = (
+    "the endpoint gives no log-probabilities, which a threshold on the support of each claim "
+    "needs: leave it out, or serve the judge where it gives them"
+)
 _FIRST_TOKEN = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
 
 
@@ -190,7 +195,70 @@ def logprobs(
         found = [_by_first_token(outcome, supported_from) for outcome in outcomes]
         return _by_window(found, len(claims))
 
-    return _side_by_side(check)
+    return _each_group(check)
+
+
+def answered(model: BaseChatModel, judge: YesNoJudge, supported_from: float | None) -> Checker:
+    """Check each claim in each window by itself with a yes-or-no judge at an endpoint.
+
+    An endpoint that refuses to give log-probabilities is asked for the word alone.
+
+    Args:
+        model: The chat model that serves the judge.
+        judge: How it is asked and read.
+        supported_from: The probability from which a claim is supported. None: the judge's limit,
+            and if the endpoint gives no log-probabilities, its word labels the claim.
+    """
+
+    def check(
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        texts = [(window_text(window), one.alone) for window, one in product(windows, claims)]
+        calls = [
+            ChatCall(
+                model,
+                judge.messages(reference=text, claim=claim, question=question),
+                "checking",
+                judge.options_for(text, claim, question),
+            )
+            for text, claim in texts
+        ]
+        outcomes = [*(yield from ask_all(calls))]
+        refused = [at for at, one in enumerate(outcomes) if one.refused]
+        again = [replace(calls[at], options=_by_word(calls[at].options)) for at in refused]
+        for at, outcome in zip(refused, (yield from ask_all(again)), strict=True):
+            outcomes[at] = outcome
+        found = [_by_answer(outcome, judge, supported_from) for outcome in outcomes]
+        return _by_window(found, len(claims))
+
+    return _each_group(check)
+
+
+def _by_word(options: Mapping[str, object]) -> dict[str, object]:
+    of_tokens = ("logprobs", "top_logprobs")
+    return {name: value for name, value in options.items() if name not in of_tokens}
+
+
+def _by_answer(
+    outcome: Outcome[Reply], judge: YesNoJudge, supported_from: float | None
+) -> WindowFinding:
+    if outcome.error is not None:
+        return WindowFinding(error=outcome.error)
+    reply = outcome.value
+    try:
+        support = None if reply.reasoned else judge.support(reply.tokens)
+    except UndeterminedError as error:
+        return WindowFinding(error=str(error))
+    if support is not None:
+        shares = {ClaimLabel.ENTAILMENT: support, ClaimLabel.UNSUPPORTED: 1 - support}
+        least = judge.limit if supported_from is None else supported_from
+        return WindowFinding(label_of(shares, least), shares)
+    if supported_from is not None:
+        return WindowFinding(error=_NO_SHARES)
+    if (said := judge.said(reply.text, reply.truncated)) is None:
+        words = f"{judge.supported} nor {judge.unsupported}"
+        return WindowFinding(error=f"the reply of the judge says neither {words}")
+    return WindowFinding(ClaimLabel.ENTAILMENT if said else ClaimLabel.UNSUPPORTED)
 
 
 def label_of(shares: Mapping[ClaimLabel, float], supported_from: float | None) -> ClaimLabel:
@@ -206,12 +274,12 @@ def label_of(shares: Mapping[ClaimLabel, float], supported_from: float | None) -
         return max(shares, key=shares.__getitem__)
     if shares[ClaimLabel.ENTAILMENT] >= supported_from:
         return ClaimLabel.ENTAILMENT
-    others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
-    return max(others, key=shares.__getitem__)
+    others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL, ClaimLabel.UNSUPPORTED)
+    return max(filter(shares.__contains__, others), key=shares.__getitem__)
 
 
 def estimate(
-    prompt: Prompt,
+    prompt: Prompt | YesNoJudge,
     asked: Iterable[tuple[Sequence[AskedClaim], Sequence[Window]]],
     question: str | None,
     together: bool,

@@ -18,7 +18,7 @@ from demur.evaluators.refchecker.prompts import DECISION, DECISION_LABELS
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.runtime import ChatCall, DecisionModel, Outcome, Reply
 from demur.runtime.prompting import as_shown
-from demur.schema import ClaimLabel
+from demur.schema import NLI_LABELS, ClaimLabel
 from demur.schema.fingerprints import digest
 
 _SUPPORTED_FROM = 0.5
@@ -84,6 +84,6 @@ def _finding(answer: Any, supported_from: float | None) -> WindowFinding:
     total = sum(given.values())
     if {*given} != {*DECISION_LABELS} or min(given.values()) < 0 or not 0 < total < math.inf:
         return WindowFinding(error=_UNUSABLE)
-    shares = {label: given[label.value] / total for label in ClaimLabel}
+    shares = {label: given[label.value] / total for label in NLI_LABELS}
     least = _SUPPORTED_FROM if supported_from is None else supported_from
     return WindowFinding(checking.label_of(shares, least), shares)

@@ -29,6 +29,12 @@ from demur.evaluators.refchecker.context import AskedClaim, apart, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.exact_strings import are_code, missing_in
 from demur.evaluators.refchecker.extraction import Extraction, extract
+from demur.evaluators.refchecker.judges import (
+    YES_NO_JUDGES,
+    Judge,
+    resolve_judge,
+    yes_no_judge,
+)
 from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.merging import counts_of, explanation, merged
@@ -50,7 +56,7 @@ from demur.evaluators.thresholds import (
     number,
     refuse_foreign,
 )
-from demur.local import ADAPTED, SMALL, SmallJudge, is_served, resolve_judge, word_fit
+from demur.local import ADAPTED, SMALL, SmallJudge, is_served, word_fit
 from demur.runtime import (
     CallPolicy,
     DecisionModel,
@@ -62,9 +68,9 @@ from demur.runtime import (
 )
 from demur.runtime.prompting import Prompt
 from demur.schema import ABSTAIN, Claim, Contexts, Evaluation, Sample, Threshold
-from demur.schema.fingerprints import model_fingerprint, prompts_fingerprint
+from demur.schema.fingerprints import digest, model_fingerprint, prompts_fingerprint
 from demur.shapes import status_of_call
-from demur.similarity import NLI, load_nli
+from demur.similarity import NAMED, NLI, YesNoJudge, YesNoModel, load_nli, load_yes_no
 
 if TYPE_CHECKING:
     from langchain_core.decisions import BaseDecisionModel
@@ -73,23 +79,25 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DECISION = "decision"
+_YES_NO = "yes_no"
 _MODES = ("auto", "joint", "per_claim", "logprobs", "adapter")
-# The size of a window, in tokens. A local model reads slowly and loses track of long texts; a
-# cross-encoder takes 512 tokens, the claim included.
+# The size of a window, in tokens; a yes-or-no judge has its own. A local model reads slowly and
+# loses track of long texts; a cross-encoder takes 512 tokens, the claim included.
 _WINDOW_TOKENS = {
     **{"joint": 3000, "per_claim": 3000, "logprobs": 700, "adapter": 560, "nli": 320},
     **{SMALL: 320, _DECISION: 3000},
 }
 # The number of windows of long references that a claim is checked against. Each further window
 # finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
-# supported. A cross-encoder reads one passage at a time, and cheaply.
-_MAX_WINDOWS = {"nli": 4, SMALL: 4}
+# supported. What classifies in this process reads one passage at a time, and cheaply.
+_MAX_WINDOWS, _MAX_WINDOWS_HERE = 1, 4
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
-# likely label. None of a decision model lets it decide without probabilities.
+# likely label. None of a decision model, or of a yes-or-no judge at an endpoint, lets it decide
+# without probabilities.
 _SUPPORTED_FROM: dict[str, float | None] = {
     **{"logprobs": 0.5, "adapter": 0.5, "nli": None},
-    **{SMALL: 0.5, _DECISION: None},
+    **{SMALL: 0.5, _DECISION: None, _YES_NO: None},
 }
 _TOGETHER = ("joint", _DECISION)
 _SHARE = 0.8
@@ -106,7 +114,8 @@ class RefChecker(ClaimEvaluator):
 
     The evaluation's `score` is in [0, 1]. If the checker gives probabilities and `aggregation` is
     "strict", it is the `support` of the claim that is supported least. Else it is the share of the
-    claims that the references entail. The `label` is "Entailment", "Neutral" or "Contradiction".
+    claims that the references entail. The `label` is "Entailment", "Neutral" or "Contradiction"; a
+    yes-or-no judge, which does not tell the last two apart, gives "Unsupported" in their place.
     For an answer that states nothing to check, the label is "Abstain", and `score` and `passed` are
     None.
 
@@ -121,6 +130,8 @@ class RefChecker(ClaimEvaluator):
     Examples:
         >>> checker = RefChecker("openai:gpt-4o-mini")
         >>> checker.invoke({"question": q, "answer": a, "contexts": ["..."]}).passed
+        >>> checker = RefChecker("factcg")
+        >>> checker = RefChecker("ollama:bespoke-minicheck", checker="bespoke-minicheck")
 
     Args:
         model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`). Or
@@ -129,31 +140,34 @@ class RefChecker(ClaimEvaluator):
             at once, not for details in other words: of 100 wrong everyday claims it lets 65 pass,
             and "local" 14. Or "judge:http://host:8080": the judge of "local", which another
             machine serves (`demur judge serve`). Or a decision model of LangChain
-            (`BaseDecisionModel`), which answers one question about each claim. These three judge
-            sentences only.
+            (`BaseDecisionModel`), which answers one question about each claim. Or a public
+            yes-or-no judge that runs in this process: a name such as "minicheck-roberta" (see
+            docs/judges.md), or a `YesNoJudge`. These judge sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
             but labelled by the log-probabilities of the reply's first token, which the endpoint
             must give. "adapter": the local model judges by demur's adapter, one call for each claim
             and window. "auto": "adapter" for the local model ("logprobs" if it has none), else
             "joint". For NLI, give a sentence-transformers `CrossEncoder` or its name ("org/name" or
-            a folder). With "small" or a decision model, leave it out.
+            a folder). For a yes-or-no judge, give its name or a `YesNoJudge`: it runs in this
+            process, or `model` is what serves it. With a `model` that only judges, leave it out.
         claims: What a claim is. "sentences": each sentence, item or value of the answer as it
             stands, found without a model. "triplets": subject, predicate and object, written by the
             model; a sentence that it leaves out becomes a claim as it stands. "auto": "sentences"
             for the local model and for judges that write nothing, else "triplets".
         aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
-            claim has it, else Neutral if any claim has it, else Entailment. "major": the most
-            frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
-            the claims reaches `threshold`, else the worst label. An answer passes if its label is
-            Entailment.
+            claim has it, else Unsupported or Neutral if any claim has it, else Entailment. "major":
+            the most frequent label, and the worse one of a tie. "soft": Entailment if the entailed
+            share of the claims reaches `threshold`, else the worst label. An answer passes if its
+            label is Entailment.
         threshold: The score from which an answer passes, in (0, 1]. With "strict" and a checker
             that gives probabilities, it is the probability of Entailment from which a claim counts
             as supported; below it, the claim gets the more likely of the other labels. With "soft",
             it is the entailed share of the claims. Elsewhere labels decide, and it is refused. Or a
             `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
             it was saved in. "auto": 0.5 with "strict" (a cross-encoder for NLI gives its most
-            likely label), 0.8 with "soft". None: nothing is decided, and `passed` is None.
+            likely label, and a yes-or-no judge has a limit of its own), 0.8 with "soft". None:
+            nothing is decided, and `passed` is None.
         known: Texts or documents that hold for every answer, such as what the assistant is and when
             support answers. They are references beside the sample's own, and are quoted as known
             (`Evidence.known`). They are never given to the retriever.
@@ -167,10 +181,11 @@ class RefChecker(ClaimEvaluator):
         window_tokens: The size of a window in tokens, at least 50. A window is the text of the
             references that the checker reads at once. None: a size that fits the checker.
         max_windows: The most windows that a claim is checked against, at least 1; the windows
-            nearest to the claim are taken. None: 1, or 4 for a cross-encoder. References that fill
-            at most two windows are always read whole. For longer references, each window costs a
-            request for every four claims, or for every claim with "per_claim" and "logprobs".
-            `details["windows_left_out"]` says how many windows a claim was not checked against.
+            nearest to the claim are taken. None: 1, or 4 for what classifies in this process.
+            References that fill at most two windows are always read whole. For longer references,
+            each window costs a request for every four claims, or for every claim with "per_claim"
+            and "logprobs". `details["windows_left_out"]` says how many windows a claim was not
+            checked against.
         name: The evaluator's name in traces and logs. None: the name of the class.
         call_policy: The retries, time limits and concurrency of model calls. None: defaults that
             fit the model.
@@ -195,16 +210,17 @@ class RefChecker(ClaimEvaluator):
     window_tokens: int | None = Field(default=None, ge=50)
     max_windows: int | None = Field(default=None, ge=1)
 
-    _judge: BaseChatModel | SmallJudge = PrivateAttr()
+    _judge: Judge = PrivateAttr()
+    _yes_no: YesNoJudge | None = PrivateAttr(default=None)
     _mode: str = PrivateAttr()
     _form: Literal["sentences", "triplets"] = PrivateAttr()
     _classifier: Classifier | None = PrivateAttr(default=None)
 
     def __init__(
         self,
-        model: str | BaseChatModel | SmallJudge | BaseDecisionModel,
+        model: str | Judge | YesNoJudge | BaseDecisionModel,
         *,
-        checker: str | CrossEncoder = "auto",
+        checker: str | CrossEncoder | YesNoJudge = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
         aggregation: Aggregation = "strict",
         threshold: ThresholdOrFile | None = "auto",
@@ -224,15 +240,15 @@ class RefChecker(ClaimEvaluator):
     @classmethod
     def _known_checker(cls, value: object) -> object:
         if not isinstance(value, str):
-            if not hasattr(value, "predict"):
+            if not (hasattr(value, "predict") or isinstance(value, YesNoJudge)):
                 raise TypeError(
-                    f"checker: expected one of {_MODES} or a sentence-transformers CrossEncoder, "
-                    f"got {type(value).__name__}"
+                    f"checker: expected one of {_MODES}, a sentence-transformers CrossEncoder or a "
+                    f"YesNoJudge, got {type(value).__name__}"
                 )
-        elif value not in _MODES and "/" not in value and not Path(value).is_dir():
+        elif not (value in (*_MODES, *NAMED) or "/" in value or Path(value).is_dir()):
             raise ValueError(
-                f"unknown checker {value!r}: expected one of {_MODES}, or a cross-encoder's name "
-                "such as 'org/name' or its folder"
+                f"unknown checker {value!r}: expected one of {_MODES}, the name of a cross-encoder "
+                f"for NLI such as 'org/name' or its folder, or {YES_NO_JUDGES}"
             )
         return value
 
@@ -240,10 +256,17 @@ class RefChecker(ClaimEvaluator):
         """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._judge = judge = resolve_judge(self.model)
+        self._yes_no = yes_no_judge(self.checker)
         if self._only_judges:
             self._refuse_what_writes()
         if isinstance(judge, SmallJudge):
             self._mode, self._classifier = SMALL, judge
+        elif isinstance(judge, YesNoModel):
+            self._mode, self._classifier, self._yes_no = _YES_NO, judge, judge.judge
+        elif self._yes_no is not None:
+            self._mode = _YES_NO
+            if self._yes_no.weights is not None:
+                self._classifier = load_yes_no(self._yes_no)
         elif isinstance(judge, DecisionModel):
             self._mode = _DECISION
         elif not isinstance(self.checker, str):
@@ -277,21 +300,31 @@ class RefChecker(ClaimEvaluator):
     @property
     def _only_judges(self) -> bool:
         """Return whether the judge labels claims and writes nothing."""
-        return isinstance(self._judge, (SmallJudge, DecisionModel)) or is_served(self._judge)
+        judges = (SmallJudge, YesNoModel, DecisionModel)
+        return self._answers or isinstance(self._judge, judges) or is_served(self._judge)
+
+    @property
+    def _answers(self) -> bool:
+        """Return whether the model serves a yes-or-no judge."""
+        return self._yes_no is not None and self._yes_no.weights is None
 
     @property
     def _chat(self) -> BaseChatModel:
-        """Return the chat model, which there is unless the judge is the small one."""
-        assert not isinstance(self._judge, SmallJudge)
+        """Return the chat model, which there is unless the judge is in this process."""
+        assert isinstance(self._judge, BaseChatModel)
         return self._judge
 
     def _refuse_what_writes(self) -> None:
         """Refuse what needs a chat model beside a judge that writes nothing."""
-        judge, own = "a decision model", ["auto"]
+        judge, own = "a yes-or-no judge", ["auto"]
         if isinstance(self._judge, SmallJudge):
             judge = repr(SMALL)
+        elif isinstance(self._judge, DecisionModel):
+            judge = "a decision model"
         elif is_served(self._judge):
             judge, own = "a judge at an address", ["auto", "adapter"]
+        elif self._answers:
+            own = [self.checker]
         if self.claims == "triplets":
             raise ValueError(
                 f"claims={self.claims!r} needs a chat model that writes them, and {judge} only "
@@ -339,6 +372,8 @@ class RefChecker(ClaimEvaluator):
             checker = f"{self._mode} {self._classifier.fingerprint}"
             if self._mode == SMALL:
                 checker = f"{checker}, {word_fit()}"
+        elif self._yes_no is not None:
+            checker = f"{self._mode} #{digest(self._yes_no)}"
         elif self._mode == "adapter":
             checker = f"adapter {getattr(self._judge, 'adapter_fingerprint', None)}"
         if self._by_support:
@@ -350,7 +385,7 @@ class RefChecker(ClaimEvaluator):
             prompts = f"{prompts}, {deciding.QUESTIONS}"
         return {
             "evaluator": type(self).__qualname__,
-            "model": SMALL if isinstance(judge, SmallJudge) else model_fingerprint(judge),
+            "model": model_fingerprint(judge) if isinstance(judge, BaseChatModel) else str(judge),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
@@ -510,16 +545,19 @@ class RefChecker(ClaimEvaluator):
         if groups and self._classifier is None:
             together = self._mode in _TOGETHER
             of_claim = deciding.OF_CLAIM if self._mode == _DECISION else 0
-            calls, tokens = checking.estimate(self._prompt, groups, question, together, of_claim)
+            asked = self._yes_no or self._prompt
+            calls, tokens = checking.estimate(asked, groups, question, together, of_claim)
         return {"calls": calls, "tokens": tokens}
 
     @property
     def _window_size(self) -> int:
-        return self.window_tokens or _WINDOW_TOKENS[self._mode]
+        own = self._yes_no.window if self._yes_no else _WINDOW_TOKENS[self._mode]
+        return self.window_tokens or own
 
     @property
     def _most_windows(self) -> int:
-        return self.max_windows or _MAX_WINDOWS.get(self._mode, 1)
+        own = _MAX_WINDOWS if self._classifier is None else _MAX_WINDOWS_HERE
+        return self.max_windows or own
 
     @property
     def _prompt(self) -> Prompt:
@@ -538,6 +576,8 @@ class RefChecker(ClaimEvaluator):
         """Return the probability from which a claim is supported; None: the most likely label."""
         if self._by_support and self.threshold is not None and self.threshold != "auto":
             return number(self.threshold)
+        if self._yes_no is not None and self._classifier is not None:
+            return self._yes_no.limit
         return _SUPPORTED_FROM.get(self._mode)
 
     def _check(self, by_words: bool) -> Checker:
@@ -549,6 +589,8 @@ class RefChecker(ClaimEvaluator):
             return check
         if isinstance(self._judge, DecisionModel):
             return deciding.decided(self._judge, self._least)
+        if self._yes_no is not None:
+            return checking.answered(self._chat, self._yes_no, self._least)
         chat, prompt = self._chat, self._prompt
         if self._mode == "joint":
             return checking.joint(chat, prompt)

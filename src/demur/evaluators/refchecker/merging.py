@@ -12,6 +12,9 @@ from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.references import Window
 from demur.schema import Claim, ClaimLabel, Evidence, MissingString
 
+_QUOTED = (ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION)
+"""The labels that a passage decides, which can be quoted."""
+
 
 def merged(
     claims: Sequence[Claim],
@@ -48,11 +51,11 @@ def merged(
             label = ClaimLabel.NEUTRAL
         evidence: list[Evidence] = []
         for finding, window in zip(findings, windows, strict=True):
-            if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
+            if label in _QUOTED and finding.label is label:
                 if window not in indexed:
                     indexed[window] = index(window)
                 evidence += find_evidence(claim.text, indexed[window], label)
-        if label not in (None, ClaimLabel.NEUTRAL):
+        if label in _QUOTED:
             evidence += [
                 quote
                 for one in told
@@ -153,6 +156,7 @@ def explanation(claims: Sequence[Claim], in_part: bool) -> str:
             ClaimLabel.NEUTRAL,
             "not found in what was read of them" if in_part else "not found in them",
         ),
+        (ClaimLabel.UNSUPPORTED, "not supported by them, and perhaps contradicted"),
     ):
         if counts[label]:
             parts.append(f"{counts[label]} {words}")

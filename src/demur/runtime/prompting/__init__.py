@@ -10,6 +10,7 @@ from demur.runtime.prompting.isolation import as_written as as_written
 from demur.runtime.prompting.isolation import isolate as isolate
 from demur.runtime.prompting.isolation import without_delimiters as without_delimiters
 from demur.runtime.prompting.isolation import without_echo as without_echo
+from demur.runtime.prompting.logprobs import begun_by as begun_by
 from demur.runtime.prompting.logprobs import label_shares as label_shares
 from demur.runtime.prompting.logprobs import word_share as word_share
 from demur.runtime.prompting.prompts import Example, Prompt

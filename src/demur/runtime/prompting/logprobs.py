@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from demur.runtime.undetermined import UndeterminedError
-from demur.schema import ClaimLabel
+from demur.schema import NLI_LABELS, ClaimLabel
 
 
 def label_shares(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float]:
@@ -26,11 +26,11 @@ def label_shares(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel,
         raise UndeterminedError(
             "the endpoint gives no log-probabilities: choose checker='joint' or 'per_claim'"
         )
-    mass: dict[ClaimLabel, float] = dict.fromkeys(ClaimLabel, 0.0)
+    mass: dict[ClaimLabel, float] = dict.fromkeys(NLI_LABELS, 0.0)
     finite = {token: value for token, value in first_token.items() if math.isfinite(value)}
     for token, logprob in finite.items():
         word = token.strip(" \n\"'*_.").lower()
-        for label in ClaimLabel:
+        for label in NLI_LABELS:
             if len(word) >= 2 and label.value.lower().startswith(word):
                 mass[label] += math.exp(min(logprob, 0.0))
     if not any(mass.values()):
@@ -46,33 +46,41 @@ _LEAST_SAID = 0.5
 was going to begin with another word."""
 
 
-def word_share(first_token: Mapping[str, float] | None, word: str, other: str) -> float:
-    """Return the probability, in [0, 1], that a reply begins with `word` and not with `other`.
+def word_share(
+    token: Mapping[str, float] | None, word: str, other: str, instead: str = "choose by='words'"
+) -> float:
+    """Return the probability, in [0, 1], that a token begins `word` and not `other`.
 
     Tokens that begin neither word, or both, are left out.
 
     Args:
-        first_token: The log-probabilities of the most likely first tokens of a reply.
+        token: The log-probabilities of the most likely tokens at one place of a reply.
         word: The word, in lower case. A token counts for it if it begins this word and not the
             other.
         other: The other word, in lower case.
+        instead: What the user may do about an error.
 
     Raises:
         UndeterminedError: There are no log-probabilities, or most of the probability is on other
             words.
     """
-    if not first_token:
-        raise UndeterminedError("the endpoint gives no log-probabilities: choose by='words'")
+    if not token:
+        raise UndeterminedError(f"the endpoint gives no log-probabilities: {instead}")
     mass = {word: 0.0, other: 0.0}
-    for token, logprob in first_token.items():
-        begun = token.strip(" \n\"'*_.,").lower()
-        fitting = [known for known in mass if len(begun) >= 2 and known.startswith(begun)]
+    for begun, logprob in token.items():
+        fitting = begun_by(begun, word, other)
         if len(fitting) == 1 and math.isfinite(logprob):
             mass[fitting[0]] += math.exp(min(logprob, 0.0))
     said = mass[word] + mass[other]
     if said < _LEAST_SAID:
         raise UndeterminedError(
             f"the probability that the reply begins with {word} or {other} is only {said:.2f}, "
-            f"expected at least {_LEAST_SAID}: choose by='words'"
+            f"expected at least {_LEAST_SAID}: {instead}"
         )
     return mass[word] / said
+
+
+def begun_by(token: str, *words: str) -> list[str]:
+    """Return the words, given in lower case, that a token of at least two letters begins."""
+    begun = token.strip(" \n\"'*_.,").lower()
+    return [word for word in words if len(begun) >= 2 and word.startswith(begun)]

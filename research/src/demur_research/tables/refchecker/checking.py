@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from demur import Claim, ClaimLabel
 from demur._text import words
+from demur.schema import NLI_LABELS
 from demur_research.bench import Bench, Column, Result, Row, Table, mean_cost
 from demur_research.datasets.files import load
 from demur_research.datasets.files import rows as rows_of
@@ -152,7 +153,7 @@ def _checkers(bench: Bench) -> Result:
         lacking = every - len(pairs)
         cost = None if (spent := mean_cost(done)) is None else spent / (every / len(done))
         rows.append(compared(name, pairs, bench.seed, undetermined=lacking, spent=cost))
-    for label in ClaimLabel:
+    for label in NLI_LABELS:
         pairs = beside(responses, [[label] * len(one.claims) for one in responses])
         rows.append(compared(f"always {label.value}", pairs, bench.seed, floor=True))
     if known:
