@@ -15,7 +15,10 @@ from support.fakes import ScriptedModel, scripted
 from support.openai_server import OpenAIServer
 
 MODEL = scripted("x")
-HEAVY = {name for name in DETECTORS if "nli" in name or "bertscore" in name}
+HEAVY = {
+    *(name for name in DETECTORS if "nli" in name or "bertscore" in name),
+    *(name for name, one in DETECTORS.items() if one.on_request and not one.asks),
+}
 """The detectors that need weights which tests do not have."""
 
 NO_ADAPTER = "the model has no adapter of demur's"

@@ -20,6 +20,7 @@ from demur import (
     FEWL,
     Cascade,
     CitationSupport,
+    ClaimLabel,
     Evaluation,
     Failure,
     RefChecker,
@@ -35,7 +36,9 @@ from demur.evaluators import (
     SelfContradiction,
     ZeroShot,
 )
+from demur.similarity import YesNoJudge
 from support import facts
+from support.answering import ASKED
 from support.decisions import TrueDecisions
 from support.fakes import ScriptedModel
 from support.judging import judging
@@ -51,7 +54,7 @@ def _right(number: int, found: Evaluation) -> bool:
     return facts.grade(number, found) == "right"
 
 
-def refchecker(checker: str) -> RefChecker:
+def refchecker(checker: str | YesNoJudge) -> RefChecker:
     return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
 
 
@@ -69,6 +72,17 @@ def _judge_at_an_address() -> str:
 
 def _served() -> RefChecker:
     return RefChecker(_judge_at_an_address())
+
+
+def _right_by_yes_or_no(number: int, found: Evaluation) -> bool:
+    """Return whether it is right once no is taken for a contradiction, which the judge may mean."""
+    known = {ClaimLabel.UNSUPPORTED: ClaimLabel.CONTRADICTION}
+    if any(claim.label in (ClaimLabel.NEUTRAL, *known.values()) for claim in found.claims):
+        return False
+    claims = [
+        one.model_copy(update={"label": known.get(one.label, one.label)}) for one in found.claims
+    ]
+    return _right(number, found.model_copy(update={"claims": tuple(claims)}))
 
 
 def _cascade() -> Runnable[Any, Any]:
@@ -261,6 +275,9 @@ EVALUATORS = [
     ),
     _evaluator("refchecker decision", _deciding),
     _evaluator("refchecker served", _served),
+    replace(
+        _evaluator("refchecker yes or no", partial(refchecker, ASKED)), good=_right_by_yes_or_no
+    ),
     _evaluator("refchecker joint", partial(refchecker, "joint")),
     _evaluator("refchecker per claim", partial(refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(refchecker, "logprobs")),

@@ -127,8 +127,10 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return _whole(stage, messages)
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
-    claim = isolated("claim", messages)
-    return deciding(label_of(claim))
+    _, shown, claim = str(messages[-1].content).rpartition("\nClaim: ")
+    if shown:  # as a yes-or-no judge is asked
+        return "Yes" if label_of(claim) is ClaimLabel.ENTAILMENT else "No"
+    return deciding(label_of(isolated("claim", messages)))
 
 
 def speak(stage: str, messages: Sequence[BaseMessage]) -> str:

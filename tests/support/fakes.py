@@ -16,6 +16,7 @@ from langchain_core.tracers.context import register_configure_hook
 from pydantic import Field, PrivateAttr
 
 from demur import ClaimLabel
+from demur.schema import NLI_LABELS
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """A function from the stage (see `stage_of`) and the messages to the reply."""
@@ -135,7 +136,7 @@ def weighing(text: str, logprobs: Mapping[str, float]) -> AIMessage:
 
 def deciding(label: ClaimLabel) -> AIMessage:
     """Return a reply that is sure of a label."""
-    tokens = {str(one): -0.1 if one is label else -5.0 for one in ClaimLabel}
+    tokens = {str(one): -0.1 if one is label else -5.0 for one in NLI_LABELS}
     return weighing(str(label), tokens)
 
 

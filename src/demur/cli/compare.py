@@ -94,7 +94,10 @@ def compare(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A detector that --list names; may be repeated. [default: all]"),
+        typer.Option(
+            help="A detector that --list names; may be repeated. [default: all but those with a "
+            "yes-or-no judge]"
+        ),
     ] = None,
     list_detectors: Annotated[bool, typer.Option("--list", help="List the detectors.")] = False,
     labels: Annotated[
@@ -261,12 +264,16 @@ def compare(
 
 
 def _chosen(names: Sequence[str] | None) -> list[Detector]:
-    """Return the detectors that were named, in their own order; all detectors if none was named."""
+    """Return the detectors that were named, in their own order; else all but `on_request`."""
     for name in names or ():
         if name not in DETECTORS:
             message = unknown("detector", name, DETECTORS, "--list")
             raise typer.BadParameter(message, param_hint="--method")
-    return [one for name, one in DETECTORS.items() if names is None or name in names]
+    return [
+        one
+        for name, one in DETECTORS.items()
+        if (not one.on_request if names is None else name in names)
+    ]
 
 
 def _no_effect(**given: Any) -> None:

@@ -28,6 +28,7 @@ from demur.evaluators import (
 from demur.local import SMALL, is_served
 from demur.runtime import is_local
 from demur.schema import Sample
+from demur.similarity import NAMED
 
 Needs: TypeAlias = Callable[[Sample], "str | None"]
 """A function that says what a sample lacks, or None if it lacks nothing."""
@@ -108,6 +109,9 @@ class Detector:
     """A function that says why a chat model cannot serve the detector, or None if it can."""
     asks: bool = True
     """Whether the detector needs a chat model."""
+    on_request: bool = False
+    """Whether the detector runs only if it is named, since it needs weights or a server of its
+    own."""
 
     def unfit(self, judge: Judge) -> str | None:
         """Return why a judge cannot serve the detector, or None if it can."""
@@ -145,6 +149,17 @@ def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
         )
         for claims in ("sentences", "triplets")
     ]
+
+
+def _yes_no(name: str) -> Detector:
+    """Return RefChecker with a yes-or-no judge: in this process, or served by the chat model."""
+    here = NAMED[name].judge.weights is not None
+    make = _without_model(RefChecker, name) if here else partial(RefChecker, checker=name)
+    what = f"RefChecker: sentences, checked by {name}, a yes-or-no judge"
+    calls = 0 if here else None
+    return Detector(
+        f"refchecker-{name}", what, calls, make, _sources, asks=not here, on_request=True
+    )
 
 
 def _cascade(model: BaseChatModel, **options: Any) -> Cascade:
@@ -244,7 +259,9 @@ _EVERY = (
     _self_check("nli", "by demur's small judge with five samples", nli=SMALL),
     _self_check("prompt", "by asking about each sentence and sample", None),
     Detector("lm-vs-lm", "LMvsLM: an examiner questions the model", None, LMvsLM),
+    *map(_yes_no, NAMED),
 )
 
 DETECTORS: Mapping[str, Detector] = {detector.name: detector for detector in _EVERY}
-"""All detectors by name, in the order in which they run: the cheap ones first."""
+"""All detectors by name, in the order in which they run: the cheap ones first, and last those that
+run only if they are named."""

@@ -216,11 +216,12 @@ def _runnable(judge: Any) -> Runnable[Any, Any]:
     if not callable(judge):
         raise TypeError(
             "expected an evaluator: a Runnable or a function from Sample to an Evaluation, a bool "
-            f"or a score; got {kind_of(judge)}. For a judge of another library, give a function "
-            "that asks it: lambda sample: judge(sample.question, sample.answer)"
+            "or a score, which may ask a judge of another library; got "
+            f"{kind_of(judge)}"
         )
     _refuse_signature(judge)
-    return coerce_to_runnable(judge)
+    made: Runnable[Any, Any] = coerce_to_runnable(judge)
+    return made
 
 
 def _refuse_signature(function: Callable[..., Any]) -> None:

@@ -17,6 +17,7 @@ from demur.local import JUDGE_FILES, SMALL, find_judge
 from demur.recording import CallLine, RecordedChat
 from demur.runtime import Steps, is_local
 from demur.schema import ABSTAIN
+from demur.similarity import NAMED
 from demur_research.bench import Bench
 
 CHECKERS = ("logprobs", "joint", "per_claim")
@@ -76,7 +77,9 @@ def adapted(model: BaseChatModel) -> BaseChatModel:
 
 
 def judge(bench: Bench, name: str) -> Evaluator:
-    """Return the judge of a name: "small", "local", "cascade" of both, or "model" (`--model`)."""
+    """Return a judge: "small", "local", "cascade" of both, "model" (`--model`), or of `NAMED`."""
+    if name in NAMED:
+        return RefChecker(**yes_no(bench, name))
     match name:
         case "small":
             return RefChecker(SMALL)
@@ -86,6 +89,13 @@ def judge(bench: Bench, name: str) -> Evaluator:
             return Cascade([judge(bench, "small"), judge(bench, "local")])
         case _:
             return RefChecker(adapted(bench.model))
+
+
+def yes_no(bench: Bench, name: str) -> dict[str, Any]:
+    """Return RefChecker's arguments for a yes-or-no judge, which the model may have to serve."""
+    if NAMED[name].judge.weights is not None:
+        return {"model": name}
+    return {"model": bench.model, "checker": name}
 
 
 def checker(name: str, model: BaseChatModel) -> Evaluator:

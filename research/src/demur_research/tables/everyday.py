@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from demur import Sample
+from demur.similarity import NAMED
 from demur_research.bench import (
     Bench,
     Column,
@@ -49,7 +50,7 @@ _COLUMNS = (
 Measured = Sequence[Done[Judged]]
 
 
-_NAMES = ("small", "local", "cascade", "model")
+_NAMES = ("small", "local", "cascade", "model", *NAMED)
 
 
 def _with_others(claim: Claimed, others: Sequence[str], count: int, seed: int) -> Sample:
@@ -164,7 +165,8 @@ EVERYDAY = Table(
     _everyday,
     options={
         "judges": f"some of {', '.join(_NAMES)}, with commas between; model: the one of --model; "
-        "cascade: small, then local [default: small,local]",
+        "cascade: small, then local; the others are yes-or-no judges, in this process or served by "
+        "the model [default: small,local]",
         "others": f"how many other texts stand beside: some of {', '.join(_OTHERS)}, with commas "
         "between [default: all]",
     },

@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur.local import SMALL
+from demur.similarity import NAMED
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import (
@@ -36,17 +37,21 @@ from demur_research.tables.checkers import (
     limits,
     sample,
     score,
+    yes_no,
 )
 from demur_research.tables.claims import Claimed, Judged, claims, judged, overlap
 from demur_research.texts.answers import let_through
 
 JUDGES, LOGPROBS = (SMALL, "local"), "logprobs"
 """demur's own judges, and the name of the model of --model as a judge by log-probabilities."""
-_NAMES = (*JUDGES, LOGPROBS)
+_NAMES = (*JUDGES, LOGPROBS, *NAMED)
 _WEIGHTS, _LIMIT_OF_MEAN = {"local": 0.8, SMALL: 0.2}, 0.5
 """The weights of the judges' mean, as those who trained the judges chose them, and the limit that
 both judges have."""
-_OF_NAMES = f"{', '.join(JUDGES)}, or {LOGPROBS}: the model of --model by log-probabilities"
+_OF_NAMES = (
+    f"{', '.join(JUDGES)}, {LOGPROBS} (the model of --model by log-probabilities), or yes-or-no "
+    f"judges: {', '.join(NAMED)}"
+)
 JUDGE_OPTION = f"{_OF_NAMES} [default: {SMALL}]"
 """What the option `judge` is, of tables about one judge."""
 _LIMITS = (0.2, 0.35, 0.5, 0.65, 0.8)
@@ -111,15 +116,16 @@ class Judge:
 
     def __init__(self, bench: Bench, name: str, **options: Any) -> None:
         """Make the judge of a name; `options` are further ones of RefChecker."""
-        model: str | BaseChatModel
         match name:
             case "small":
-                model, checker = SMALL, "auto"
+                given: dict[str, Any] = {"model": SMALL}
             case "logprobs":
-                model, checker = bench.model, LOGPROBS
+                given = {"model": bench.model, "checker": LOGPROBS}
+            case _ if name in NAMED:
+                given = yes_no(bench, name)
             case _:
-                model, checker = adapted(bench.model_of(name)), ADAPTER
-        self.evaluator = GivenClaims(model=model, checker=checker, **options)
+                given = {"model": adapted(bench.model_of(name)), "checker": ADAPTER}
+        self.evaluator = GivenClaims(**given, **options)
 
     @property
     def least(self) -> float | None:
