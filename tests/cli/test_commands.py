@@ -31,6 +31,7 @@ from demur import (
 from demur.__main__ import main
 from demur.errors import MissingExtraError
 from demur.local import EVERY, JUDGE_FILES, Manifest, find_judge
+from demur.schema import NLI_LABELS
 from support.commands import flat
 from support.fakes import scripted
 from support.openai_server import openai_server
@@ -48,7 +49,7 @@ def _evaluation(**fields: Any) -> Evaluation:
         Claim(
             text="Paris is the capital of France",
             label=ClaimLabel.ENTAILMENT,
-            probabilities=dict(zip(ClaimLabel, (0.91, 0.06, 0.03), strict=True)),
+            probabilities=dict(zip(NLI_LABELS, (0.91, 0.06, 0.03), strict=True)),
             evidence=(quote,),
         ),
         Claim(text="Paris has 90 arrondissements", label=ClaimLabel.NEUTRAL),

@@ -88,8 +88,13 @@ def test_by_default_a_model_that_is_given_answers() -> None:
 
 def test_by_default_a_retriever_is_asked_for_what_the_documents_do_not_speak_of() -> None:
     policy = make_policy(None, "local", retriever=LIBRARY)
-    assert list(policy) == ["neutral", "mismatch", "vague", "citation", "any", "end"]
-    assert policy["neutral"] == policy["mismatch"] == Retrieve(LIBRARY, then=REPAIR)
+    assert list(policy) == ["neutral", "unsupported", "mismatch", "vague", "citation", "any", "end"]
+    assert (
+        policy["neutral"]
+        == policy["unsupported"]
+        == policy["mismatch"]
+        == Retrieve(LIBRARY, then=REPAIR)
+    )
 
 
 def test_a_framework_adapts_each_recovery_and_those_within() -> None:

@@ -17,6 +17,7 @@ from langchain_core.runnables.utils import AddableDict
 
 from demur import CallPolicy, ClaimLabel, Evaluation, Guard, RefChecker, resolve_model
 from demur.cli import run
+from demur.schema import NLI_LABELS
 from support import facts
 from support.clock import Clock
 from support.faults import BROKEN
@@ -45,7 +46,7 @@ def check(server: OpenAIServer, policy: CallPolicy = ONE_TRY) -> Evaluation:
 
 
 @pytest.mark.parametrize("form", [lambda answer: answer, in_llama_cpps_form], ids=["raw", "probs"])
-@pytest.mark.parametrize("label", [*ClaimLabel])
+@pytest.mark.parametrize("label", [*NLI_LABELS])
 def test_a_claim_has_the_label_and_the_probability_of_the_reply(
     label: ClaimLabel, form: Any
 ) -> None:
@@ -304,7 +305,7 @@ def test_the_command_line_takes_its_name(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_only_the_detector_by_the_adapter_can_use_it() -> None:
     from demur.comparing import DETECTORS
-    from demur.local import resolve_judge
+    from demur.evaluators import resolve_judge
 
     judge = resolve_judge("judge:http://127.0.0.1:9")
     fitting = {name for name, one in DETECTORS.items() if one.asks and one.unfit(judge) is None}

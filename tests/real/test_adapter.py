@@ -37,6 +37,7 @@ from demur.local import (
     prepare,
 )
 from demur.runtime.prompting import label_shares
+from demur.schema import NLI_LABELS
 
 pytestmark = pytest.mark.real
 
@@ -133,7 +134,7 @@ def test_it_says_what_llama_cpp_says_with_the_same_adapter(model: ChatLocal) -> 
         theirs = label_shares({one["token"]: one["logprob"] for one in likely[:1000]})
         assert model.judging is not None
         ours = label_shares(told(model.invoke(messages, **model.judging)))
-        apart += [abs(ours[label] - theirs[label]) for label in ClaimLabel]
+        apart += [abs(ours[label] - theirs[label]) for label in NLI_LABELS]
     assert len(apart) == 3 * 4
     assert fmean(apart) < 0.05
 

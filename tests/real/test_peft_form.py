@@ -24,7 +24,8 @@ import torch
 from langchain_core.language_models import BaseChatModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config
 
-from demur.local import ADAPTED, QWEN, model_dir, resolve_judge
+from demur.evaluators import resolve_judge
+from demur.local import ADAPTED, QWEN, model_dir
 from demur_judge import FOLDER
 from demur_judge.peft_form import write_peft
 

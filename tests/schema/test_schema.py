@@ -315,6 +315,7 @@ def test_each_failure_has_the_papers_category_or_none() -> None:
     assert {str(failure): failure.category and str(failure.category) for failure in Failure} == {
         "neutral": "unsupported",
         "contradiction": "contradiction",
+        "unsupported": "unsupported",
         "mismatch": "unsupported",
         "vague": "irrelevant",
         "irrelevant": "irrelevant",

@@ -24,7 +24,7 @@ from langchain_core.tools import tool
 import langchain_demur
 from demur import DemurError, Evaluation, RefChecker
 from demur.local import SmallJudge
-from demur.schema import Calculation, Claim, ClaimLabel, MissingString, Usage
+from demur.schema import NLI_LABELS, Calculation, Claim, ClaimLabel, MissingString, Usage
 from support.fakes import scripted
 
 pytest.importorskip("demur_judge")
@@ -343,7 +343,7 @@ def test_langchains_router_takes_the_route_of_the_label(claim: str, route: str, 
     router = ModelRouterMiddleware(
         choices={
             label.value: ModelChoice(FakeListChatModel(responses=[label.value]), "A route.")
-            for label in ClaimLabel
+            for label in NLI_LABELS
         },
         instructions="What does the reference say about the claim?",
         classifier=ClaimDecisionModel("small"),

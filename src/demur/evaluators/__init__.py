@@ -48,6 +48,7 @@ from demur.evaluators.thresholds import ThresholdOrFile as ThresholdOrFile
 from demur.evaluators.thresholds import number as number
 from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
 from demur.evaluators.whole_answer import AnswerRelevance, SelfContradiction
+from demur.similarity import YesNoJudge
 
 __all__ = [  # other names serve other rooms and are not part of the public interface
     "FEWL",
@@ -70,6 +71,7 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "SelfCheck",
     "SelfContradiction",
     "Summary",
+    "YesNoJudge",
     "ZeroShot",
     "as_evaluator",
     "summarize",

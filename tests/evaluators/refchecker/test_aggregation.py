@@ -124,7 +124,7 @@ def test_a_data_set_is_averaged_over_answers_with_abstentions_apart() -> None:
     assert summarize(iter(found)) == Summary(
         answers=6, nothing_to_check=1, undetermined=1, passed=1, failed=2, claims=7,
         entailment=pytest.approx(1.25 / 3), neutral=pytest.approx(0.5),
-        contradiction=pytest.approx(0.25 / 3),
+        contradiction=pytest.approx(0.25 / 3), unsupported=0.0,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from demur.evaluators.refchecker.prompts import DECISION_LABELS
 from demur.guard import REFUSAL, UNCHECKED
 from demur.runtime import CallPolicy
 from demur.runtime.prompting import as_shown
-from demur.schema import Threshold
+from demur.schema import NLI_LABELS, Threshold
 from support import facts
 from support.decisions import (
     KEY,
@@ -153,7 +153,7 @@ def test_questions_are_the_same_whatever_the_texts_are(text: str) -> None:
     (state, questions), (_, others) = asked_for
     assert questions == others
     assert [*questions["claim_1"]["criteria"]] == [*DECISION_LABELS]
-    assert {*DECISION_LABELS} == {label.value for label in ClaimLabel}
+    assert {*DECISION_LABELS} == {label.value for label in NLI_LABELS}
     assert state["reference"] == as_shown(state["reference"])
 
 

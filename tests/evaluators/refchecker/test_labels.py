@@ -16,7 +16,7 @@ from demur.evaluators.refchecker.labels import (
     parse_label,
     parse_numbered_labels,
 )
-from demur.schema import ClaimLabel
+from demur.schema import NLI_LABELS, ClaimLabel
 from support.fakes import ScriptedModel
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -88,7 +88,7 @@ def test_an_ambiguous_reply_has_no_label(reply: str) -> None:
     assert not isinstance(parse_label(reply), ClaimLabel)
 
 
-@given(REPLIES, st.sampled_from(ClaimLabel))
+@given(REPLIES, st.sampled_from(NLI_LABELS))
 def test_a_label_alone_in_the_last_paragraph_counts_whatever_stands_before(
     quoted: str, label: ClaimLabel
 ) -> None:
@@ -189,7 +189,7 @@ FORMS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=20)
-@given(labels=st.lists(st.sampled_from(ClaimLabel), min_size=2, max_size=12), data=st.data())
+@given(labels=st.lists(st.sampled_from(NLI_LABELS), min_size=2, max_size=12), data=st.data())
 def test_numbered_lines_are_read_in_any_order(
     form: str, labels: list[ClaimLabel], data: st.DataObject
 ) -> None:
@@ -275,7 +275,7 @@ def test_the_reason_for_a_missing_label_is_told(reply: str, why: str) -> None:
     assert why in found
 
 
-@given(st.lists(st.sampled_from(ClaimLabel), min_size=1, max_size=8), st.integers(-2, 2))
+@given(st.lists(st.sampled_from(NLI_LABELS), min_size=1, max_size=8), st.integers(-2, 2))
 def test_labels_without_numbers_count_only_if_there_is_one_for_each(
     labels: list[ClaimLabel], off: int
 ) -> None:
@@ -287,7 +287,7 @@ def test_labels_without_numbers_count_only_if_there_is_one_for_each(
         assert not any(isinstance(value, ClaimLabel) for value in found.values())
 
 
-LISTS = st.lists(st.tuples(*[st.sampled_from(ClaimLabel)] * 3), min_size=1, max_size=3)
+LISTS = st.lists(st.tuples(*[st.sampled_from(NLI_LABELS)] * 3), min_size=1, max_size=3)
 
 
 @given(LISTS)
@@ -334,7 +334,7 @@ def test_a_number_that_was_not_asked_for_voids_the_reply(reply: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=20)
 @given(
-    labels=st.dictionaries(st.integers(0, 30), st.sampled_from(ClaimLabel), min_size=1),
+    labels=st.dictionaries(st.integers(0, 30), st.sampled_from(NLI_LABELS), min_size=1),
     asked=st.sets(st.integers(1, 30), min_size=1),
 )
 def test_labels_are_only_read_from_a_list_of_the_numbers_asked_for(

@@ -16,7 +16,7 @@ import demur
 from demur import FEWL, Budget, Evaluation, Guard, RefChecker, ReverseValidation, cli
 from demur.guard import REFUSAL, UNCHECKED
 from demur.local import SmallJudge, calibrated, word_fit
-from demur.schema import ClaimLabel
+from demur.schema import NLI_LABELS, ClaimLabel
 from demur.scoring import read_results
 from support.fakes import ScriptedModel, scripted, weighing
 
@@ -101,7 +101,7 @@ def test_with_strict_the_threshold_is_the_probability_from_which_a_claim_is_supp
 
 
 def _even(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
-    return weighing("x", {str(label): -1.1 for label in ClaimLabel})
+    return weighing("x", {str(label): -1.1 for label in NLI_LABELS})
 
 
 def test_where_it_has_no_effect_it_is_refused() -> None:

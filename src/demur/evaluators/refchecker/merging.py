@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from demur.evaluators.base import LabelledClaims
@@ -10,7 +11,7 @@ from demur.evaluators.refchecker.calculations import WorkedOut
 from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.references import Window
-from demur.schema import Claim, ClaimLabel, Evidence, MissingString
+from demur.schema import NLI_LABELS, Claim, ClaimLabel, Evidence, MissingString
 
 _QUOTED = (ClaimLabel.ENTAILMENT, ClaimLabel.CONTRADICTION)
 """The labels that a passage decides, which can be quoted."""
@@ -135,8 +136,10 @@ def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> 
 
 
 def counts_of(claims: Sequence[Claim]) -> Mapping[str, int]:
-    """Count the claims that have each label."""
-    return {label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel}
+    """Count the claims that have each label of NLI, and those that are Unsupported if there are."""
+    counts = Counter(claim.label for claim in claims)
+    shown = [label for label in ClaimLabel if label in NLI_LABELS or counts[label]]
+    return {label.value: counts[label] for label in shown}
 
 
 def explanation(claims: Sequence[Claim], in_part: bool) -> str:
@@ -158,7 +161,7 @@ def explanation(claims: Sequence[Claim], in_part: bool) -> str:
         ),
         (ClaimLabel.UNSUPPORTED, "not supported by them, and perhaps contradicted"),
     ):
-        if counts[label]:
+        if counts.get(label):
             parts.append(f"{counts[label]} {words}")
     unlabelled = sum(claim.label is None for claim in claims)
     if unlabelled:
