@@ -18,6 +18,7 @@ import demur_judge
 from demur import ClaimLabel
 from demur.local import SmallJudge
 from demur.recording import open_recording
+from demur.schema import NLI_LABELS
 from demur_research.bench import Bench, Result, Row, Table
 from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
@@ -126,7 +127,7 @@ class Small:
     def _said(self, support: float | str) -> dict[ClaimLabel, float] | str:
         if isinstance(support, str):
             return support
-        rest = dict.fromkeys(ClaimLabel, 0.0) | {self.other: 1 - support}
+        rest = dict.fromkeys(NLI_LABELS, 0.0) | {self.other: 1 - support}
         return rest | {ClaimLabel.ENTAILMENT: support}
 
     def stands_in(self, monkeypatch: pytest.MonkeyPatch) -> Small:

@@ -106,6 +106,20 @@ def _print(*arguments: object) -> int:
 
 
 @pytest.mark.usefixtures("told_at_once")
+def test_a_detector_on_request_runs_only_if_it_is_named(
+    file: Path, tmp_path: Path, detectors: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Scripted(script=_knows, cost=COST)
+    known: Any = DETECTORS
+    by_name = Detector("asked for", "it", 1, lambda model, **options: made, on_request=True)
+    monkeypatch.setitem(known, "asked for", by_name)
+    _run(file, "-o", tmp_path / "all.jsonl")
+    assert made.asked == []
+    _run(file, "-o", tmp_path / "one.jsonl", "--method", "asked for")
+    assert len(made.asked) == 20
+
+
+@pytest.mark.usefixtures("told_at_once")
 def test_figures_and_costs_are_printed_a_line_for_each_detector(
     file: Path, detectors: Any, capsys: Any
 ) -> None:

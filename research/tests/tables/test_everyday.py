@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from benches import LocalJudge, Small, made, row_of, supporting, values
+from benches import LocalJudge, Small, first_token, made, row_of, supporting, values
 from demur_research.bench import Result
 from demur_research.commands import run
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.finding import find
 from demur_research.datasets.rows import LabelledRow
 from demur_research.tables.judges import AT_BEST
-from support.fakes import isolated
+from support.fakes import ScriptedModel, isolated
 
 FERRY = "The ferry sails at noon and takes cars. It does not sail on Sundays."
 LIBRARY = "The library lends ten books for a month. Late books cost a euro."
@@ -90,6 +91,25 @@ def test_a_verdict_that_moves_with_other_texts_beside_is_counted(
         options={"judges": "local", "others": "2"},
     )
     assert again == found
+
+
+def test_a_model_that_serves_a_yes_or_no_judge_is_asked_with_its_template(
+    tmp_path: Path, file: Path
+) -> None:
+    def says(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+        document, claim = str(messages[-1].content).removeprefix("Document: ").split("\nClaim: ")
+        assert document in (FERRY, LIBRARY, STOVE)
+        yes = "takes cars" in claim or "A month" in claim or "cool" in claim
+        return first_token({"Yes": math.log(0.8), "No": math.log(0.2)} if yes else {"No": -0.1})
+
+    found = made(
+        "everyday",
+        tmp_path / "r",
+        ScriptedModel(script=says),
+        {"everyday": file},
+        options={"judges": "bespoke-minicheck", "others": "0"},
+    )
+    assert values(found, "bespoke-minicheck") == [1, 0, 0, None]
 
 
 def test_each_judge_gets_the_question_as_an_answer_has_it(

@@ -30,11 +30,25 @@ class NamedJudge:
 
 
 _MINICHECK = "{document}{eos}{claim}"
+_PREDICT = f"predict: {_MINICHECK}"
+_FACTCG = (
+    '{document}\n\nChoose your answer: based on the paragraph above can we conclude that "{claim}"?'
+    "\n\nOPTIONS:\n- Yes\n- No\nI think the answer is "
+)
+_HHEM = (
+    "<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {document}\n\n"
+    "Hypothesis: {claim}"
+)
 _BESPOKE = (
-    "Determine whether the provided claim is consistent with the corresponding document. "
-    "Consistency in this context implies that all information presented in the claim is "
-    "substantiated by the document. If not, it should be considered inconsistent. Please assess "
-    'the claim\'s consistency with the document by responding with either "Yes" or "No".'
+    (
+        "system",
+        "Determine whether the provided claim is consistent with the corresponding document. "
+        "Consistency in this context implies that all information presented in the claim is "
+        "substantiated by the document. If not, it should be considered inconsistent. Please "
+        "assess the claim's consistency with the document by responding with either "
+        '"Yes" or "No".',
+    ),
+    ("user", "Document: {document}\nClaim: {claim}"),
 )
 _LYNX = """
 Given the following QUESTION, DOCUMENT and ANSWER you must analyze the provided answer and \
@@ -61,7 +75,8 @@ ANSWER:
 Your output should be in JSON FORMAT with the keys "REASONING" and "SCORE":
 {"REASONING": <your reasoning as bullet points>, "SCORE": <your final score>}
 """
-_GUARDIAN = (("context", "{document}"), ("assistant", "{claim}"))
+_CONTEXT = (("context", "{document}"), ("assistant", "{claim}"))
+_DOCUMENTS = {"documents": [{"doc_id": "0", "text": "{document}"}]}
 _LEADERBOARD = "LLM-AggreFact's leaderboard"
 
 
@@ -73,8 +88,8 @@ def _served(template: Any, supported: str, unsupported: str, **options: Any) -> 
     return YesNoJudge(template, None, supported, unsupported, window=3000, **options)
 
 
-def _guardian(**config: str) -> dict[str, object]:
-    return {"chat_template_kwargs": {"guardian_config": config, "think": False}}
+def _guardian(key: str) -> dict[str, object]:
+    return {"chat_template_kwargs": {"guardian_config": {key: "groundedness"}, "think": False}}
 
 
 NAMED: Mapping[str, NamedJudge] = {
@@ -85,102 +100,54 @@ NAMED: Mapping[str, NamedJudge] = {
     ),
     "minicheck-deberta": NamedJudge(
         _classifier(_MINICHECK, "lytang/MiniCheck-DeBERTa-v3-Large", window=400),
-        "0.4B",
-        "MIT",
-        73.1,
-        "FactCG's authors",
+        *("0.4B", "MIT", 73.1, "FactCG's authors"),
     ),
     "minicheck-flan-t5": NamedJudge(
-        _classifier(
-            f"predict: {_MINICHECK}",
-            "lytang/MiniCheck-Flan-T5-Large",
-            supported=209,
-            unsupported=3,
-        ),
-        "0.8B",
-        "MIT",
-        75.0,
-        _LEADERBOARD,
+        _classifier(_PREDICT, "lytang/MiniCheck-Flan-T5-Large", supported=209, unsupported=3),
+        *("0.8B", "MIT", 75.0, _LEADERBOARD),
     ),
     "factcg": NamedJudge(
-        _classifier(
-            "{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
-            '"{claim}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is ',
-            "yaxili96/FactCG-DeBERTa-v3-Large",
-        ),
-        "0.4B",
-        "MIT",
-        75.6,
-        "its authors",
+        _classifier(_FACTCG, "yaxili96/FactCG-DeBERTa-v3-Large"),
+        *("0.4B", "MIT", 75.6, "its authors"),
     ),
     "hhem": NamedJudge(
-        _classifier(
-            "<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {document}"
-            "\n\nHypothesis: {claim}",
-            HHEM,
-            revision=HHEM_2_1,
-            base="google/flan-t5-base",
-        ),
-        "0.1B",
-        "Apache-2.0",
-        71.8,
-        _LEADERBOARD,
+        _classifier(_HHEM, HHEM, revision=HHEM_2_1, base="google/flan-t5-base"),
+        *("0.1B", "Apache-2.0", 71.8, _LEADERBOARD),
     ),
     "bespoke-minicheck": NamedJudge(
-        _served(
-            (("system", _BESPOKE), ("user", "Document: {document}\nClaim: {claim}")), "Yes", "No"
-        ),
-        "7B",
-        "CC BY-NC 4.0",
-        77.4,
-        _LEADERBOARD,
+        _served(_BESPOKE, "Yes", "No"),
+        *("7B", "CC BY-NC 4.0", 77.4, _LEADERBOARD),
         "bespoke-minicheck (Ollama), bespokelabs/Bespoke-MiniCheck-7B (vLLM)",
     ),
-    # It is asked whether there is the risk of an ungrounded text, so yes means unsupported.
+    # A guardian is asked whether there is the risk of an ungrounded text: yes means unsupported.
     "granite-guardian": NamedJudge(
         _served(
             (("assistant", "{claim}"),),
-            "no",
-            "yes",
-            options={
-                "max_tokens": 16,
-                "extra_body": {
-                    "documents": [{"doc_id": "0", "text": "{document}"}],
-                    **_guardian(criteria_id="groundedness"),
-                },
-            },
+            *("no", "yes"),
+            options={"max_tokens": 16, "extra_body": {**_DOCUMENTS, **_guardian("criteria_id")}},
             verdict=r"<score>\s*(\w+)\s*</score>",
         ),
-        "8B",
-        "Apache-2.0",
-        76.5,
-        _LEADERBOARD,
+        *("8B", "Apache-2.0", 76.5, _LEADERBOARD),
         "ibm-granite/granite-guardian-3.3-8b (vLLM)",
     ),
     "granite-guardian-3.2": NamedJudge(
-        _served(
-            _GUARDIAN, "No", "Yes", options={"extra_body": _guardian(risk_name="groundedness")}
-        ),
-        "2B to 8B",
-        "Apache-2.0",
+        _served(_CONTEXT, "No", "Yes", options={"extra_body": _guardian("risk_name")}),
+        *("2B to 8B", "Apache-2.0"),
         served_as="ibm-granite/granite-guardian-3.2-5b, and 3.0 and 3.1 (vLLM)",
     ),
     "granite3-guardian": NamedJudge(
-        _served((("system", "groundedness"), *_GUARDIAN), "No", "Yes"),
-        "2B, 8B",
-        "Apache-2.0",
+        _served((("system", "groundedness"), *_CONTEXT), "No", "Yes"),
+        *("2B, 8B", "Apache-2.0"),
         served_as="granite3-guardian:2b, granite3-guardian:8b (Ollama)",
     ),
     "lynx": NamedJudge(
         _served(
             _LYNX,
-            "PASS",
-            "FAIL",
+            *("PASS", "FAIL"),
             options={"max_tokens": 600, "logprobs": None, "top_logprobs": None},
             verdict=r'.*"SCORE":\s*"?(\w+)"?\W*',
         ),
-        "8B",
-        "CC BY-NC 4.0",
+        *("8B", "CC BY-NC 4.0"),
         served_as="PatronusAI/Llama-3-Patronus-Lynx-8B-Instruct (vLLM)",
     ),
 }

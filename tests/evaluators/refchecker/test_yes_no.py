@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from demur import CallPolicy, ClaimLabel, Evaluation, Failure, RefChecker, Sample
+from demur import (
+    CallPolicy,
+    Cascade,
+    CitationSupport,
+    ClaimLabel,
+    Evaluation,
+    Failure,
+    RefChecker,
+    Sample,
+)
 from demur.similarity import NAMED, YesNoJudge
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support import facts
@@ -283,6 +292,24 @@ def test_scores_of_one_template_are_not_those_of_another() -> None:
         )
     }
     assert len(prints) == 4
+
+
+def test_a_cascade_has_a_second_judge_say_what_the_first_leaves_open() -> None:
+    with openai_server([sure("No", 0.7, "Yes")]) as server:
+        first = RefChecker(server.model(), checker=ASKED)
+        second = RefChecker(
+            scripted("", joint="1. Contradiction\n2. Entailment"), claims="sentences"
+        )
+        found = Cascade([first, second], min_confidence=0.9).invoke(SAMPLE)
+    assert [claim.label for claim in found.claims] == [ClaimLabel.CONTRADICTION, E]
+    assert found.label == "Contradiction"
+
+
+def test_a_citation_of_a_source_that_does_not_support_it_is_no_more_than_unsupported() -> None:
+    with openai_server(["No"]) as server:
+        cited = SAMPLE.model_copy(update={"answer": "The office opens at ten [1]."})
+        found = CitationSupport(RefChecker(server.model(), checker=ASKED)).invoke(cited)
+    assert [claim.label for claim in found.claims] == [U]
 
 
 def test_a_judge_of_ones_own_needs_no_weights_to_be_described() -> None:
