@@ -105,7 +105,6 @@ def _print(*arguments: object) -> int:
     return cli.run(["compare", *map(str, arguments)])
 
 
-@pytest.mark.usefixtures("told_at_once")
 def test_a_detector_on_request_runs_only_if_it_is_named(
     file: Path, tmp_path: Path, detectors: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ QUOTE = Evidence(
 HELD = Claim(text="tower stands in Lund", label=ClaimLabel.ENTAILMENT)
 WRONG = Claim(text="tower is 97 metres", label=ClaimLabel.CONTRADICTION, evidence=(QUOTE,))
 MISSING = Claim(text="tower has a lift", label=ClaimLabel.NEUTRAL)
+REFUSED = Claim(text="tower is old", label=ClaimLabel.UNSUPPORTED)
 UNLABELLED = Claim(text="tower is red", error="no label")
 
 
@@ -30,11 +31,12 @@ def test_only_claims_that_are_known_to_fail_are_named_once() -> None:
 
 
 def test_the_words_tell_contradicted_from_missing_and_quote_the_source() -> None:
-    lines = feedback(failed(WRONG, MISSING)).text.splitlines()
-    assert len(lines) == 2
+    lines = feedback(failed(WRONG, MISSING, REFUSED)).text.splitlines()
+    assert len(lines) == 3
     assert "Contradicted" in lines[0]
     assert '"It is 84 metres tall."' in lines[0]
     assert "Not in the sources: tower has a lift" in lines[1]
+    assert "Not supported by the sources: tower is old" in lines[2]
 
 
 def test_an_evaluator_without_claims_speaks_for_itself() -> None:

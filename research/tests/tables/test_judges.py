@@ -154,7 +154,7 @@ def test_a_mean_has_an_interval_and_none_where_a_set_lacks_a_kind(tmp_path: Path
             "judges",
             "judges",
             "large",
-            "judges: expected one of small, local, logprobs, got 'large'",
+            "judges: expected one of small, local, logprobs, .* got 'large'",
         ),
         ("judges", "sets", "agg_on", "sets: expected one of agg_one, got 'agg_on'"),
         ("judges-limits", "judge", "small,local", "judge: expected one of .*'small,local'"),

@@ -158,7 +158,8 @@ def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
 def _claim_in_words(claim: Claim) -> str:
     reason = f" ({claim.reason})" if claim.reason else ""
     if claim.label is not ClaimLabel.CONTRADICTION:
-        return f"Not in the sources: {claim.text}{reason}"
+        found = "supported by" if claim.label is ClaimLabel.UNSUPPORTED else "in"
+        return f"Not {found} the sources: {claim.text}{reason}"
     quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
     says = f" They say: {' '.join(quotes)}" if quotes else ""
     by = "the sources" if claim.action is None else "what was done"
