@@ -1,4 +1,7 @@
-"""Score how alike two texts are, by a similarity given as a name, a model or a function.
+"""Score how alike two texts are, and whether one supports the other.
+
+A similarity is given as a name, a model or a function. A public judge that answers yes or no is a
+name or a description (`YesNoJudge`).
 
 The room promises four things to other rooms. Each pair is scored once, in batches, for all threads
 together. A score is a number in [0, 1], or an error says which pair has none. A `Similarity` has a
