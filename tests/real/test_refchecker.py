@@ -6,6 +6,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from demur import Claim, ClaimLabel, RefChecker, Sample
+from demur.evaluators import YesNoJudge
 from demur_research.tables.checkers import GivenClaims
 
 pytestmark = pytest.mark.real
@@ -94,3 +95,21 @@ def test_letters_in_another_form_hide_nothing() -> None:
     assert found.passed is False
     wrong = [claim for claim in found.claims if claim.label is not ClaimLabel.ENTAILMENT]
     assert [sample.answer[c.span.start : c.span.end] for c in wrong if c.span] == [hidden]
+
+
+def test_a_yes_or_no_judge_is_read_by_the_log_probabilities_of_its_words(
+    model: BaseChatModel,
+) -> None:
+    asked = YesNoJudge(
+        "Document: {document}\n\nIs the following claim supported by the document? Answer Yes or "
+        "No.\nClaim: {claim}",
+        supported="Yes",
+        unsupported="No",
+    )
+    said = ("The office opens at nine.", "The office closes at noon.")
+    found = RefChecker(model, checker=asked).invoke(
+        Sample(answer=" ".join(said), contexts=["The office is open from nine o'clock to five."])
+    )
+    labels = [ClaimLabel.ENTAILMENT, ClaimLabel.UNSUPPORTED]
+    assert [claim.label for claim in found.claims] == labels, found.error
+    assert found.claims[0].support > found.claims[1].support > 0
