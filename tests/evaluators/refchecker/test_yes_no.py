@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from demur import (
     RefChecker,
     Sample,
 )
+from demur.recording import open_recording
 from demur.similarity import NAMED, YesNoJudge
 from demur_research.texts.injections import CASES, INJECTIONS, placed
 from support import facts
@@ -310,6 +312,20 @@ def test_a_citation_of_a_source_that_does_not_support_it_is_no_more_than_unsuppo
         cited = SAMPLE.model_copy(update={"answer": "The office opens at ten [1]."})
         found = CitationSupport(RefChecker(server.model(), checker=ASKED)).invoke(cited)
     assert [claim.label for claim in found.claims] == [U]
+
+
+def test_a_recording_gives_the_same_probabilities_again(tmp_path: Path) -> None:
+    no = {" no": math.log(0.9), " yes": math.log(0.1)}
+    reply = Answer("<score> no </score>", first_token={"<score>": -0.1}, later_tokens=[no])
+    path, found = tmp_path / "calls.jsonl", []
+    with openai_server([reply]) as server:
+        for replay in (False, True):
+            with open_recording(path, replay) as recording:
+                model = recording.model("guard", lambda name: server.model())
+                found.append(RefChecker(model, checker="granite-guardian").invoke(SAMPLE))
+        assert len(server.requests) == 2
+    first, again = ([claim.support for claim in one.claims] for one in found)
+    assert first == again == pytest.approx([0.9, 0.9])
 
 
 def test_a_judge_of_ones_own_needs_no_weights_to_be_described() -> None:
