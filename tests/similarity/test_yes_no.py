@@ -185,6 +185,31 @@ def test_what_gives_no_yes_or_no_is_refused(tmp_path: Path) -> None:
 
 
 @with_torch
+def test_a_description_that_reads_the_classes_the_wrong_way_round_is_refused(
+    tmp_path: Path,
+) -> None:
+    folder = tiny_cross_encoder(tmp_path / "two", ["entailment", "not_entailment"])
+    with pytest.raises(ValueError, match="give supported=0, unsupported=1"):
+        RefChecker(YesNoJudge("{document} {claim}", weights=folder))
+    RefChecker(YesNoJudge("{document} {claim}", weights=folder, supported=0, unsupported=1))
+
+
+@with_torch
+def test_a_model_that_writes_needs_the_ids_of_its_two_answers(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected the ids of two tokens"):
+        RefChecker(YesNoJudge("{document} {claim}", weights=tiny_seq2seq(tmp_path)))
+
+
+@with_torch
+def test_weights_without_a_tokenizer_are_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, "Roberta", 2)
+    for file in tmp_path.glob("token*"):
+        file.unlink()
+    with pytest.raises(DemurError, match=r"no tokenizer|cannot be loaded"):
+        RefChecker(YesNoJudge("{document} {claim}", weights=folder))
+
+
+@with_torch
 def test_code_that_weights_bring_is_not_run(tmp_path: Path) -> None:
     tiny_pair_model(tmp_path)
     with pytest.raises(DemurError, match="code that it brings, which demur does not run"):
@@ -220,6 +245,7 @@ def test_a_judge_is_loaded_once_and_its_fingerprint_knows_template_and_weights(
             "one text for a judge in this process",
         ),
         ({"template": "{document} {claim}", "weights": "a/b", "limit": 1.0}, "limit in"),
+        ({"template": "{document} {claim}", "weights": "a/b", "verdict": "yes|no"}, "a group"),
         ({"template": "{document} {claim}", "weights": "a/b", "window": 10}, "at least 50"),
     ],
 )

@@ -26,13 +26,13 @@ from demur.local.judge_files import prepare as prepare
 from demur.local.judge_files import write_files as write_files
 from demur.local.judges import ADAPTED as ADAPTED
 from demur.local.judges import GRAPH as GRAPH
-from demur.local.judges import JUDGE as JUDGE
 from demur.local.judges import JUDGE_FILES as JUDGE_FILES
 from demur.local.judges import SERVED_KEY as SERVED_KEY
 from demur.local.judges import WordFit as WordFit
 from demur.local.judges import find_judge as find_judge
 from demur.local.judges import is_served as is_served
 from demur.local.judges import word_fit as word_fit
+from demur.local.resolving import judge_at as judge_at
 from demur.local.resolving import resolve_model as resolve_model
 from demur.local.serving import bound as bound
 from demur.local.serving import serve as serve

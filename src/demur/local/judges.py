@@ -33,8 +33,6 @@ ADAPTED = Prompt(
 )
 """The prompt that the adapter was trained with. Another one would ask it for what it has not
 learnt."""
-JUDGE = "judge"
-"""The provider in the names of judges that are served elsewhere."""
 SERVED_NAME = "demur-judge"
 """The name under which an endpoint serves the adapter."""
 SERVED_KEY = "DEMUR_JUDGE_KEY"

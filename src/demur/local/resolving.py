@@ -8,10 +8,11 @@ import re
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, needs
-from demur.local.judges import JUDGE
 from demur.local.small_judge import SMALL
 from demur.runtime import decision_model
 
+_JUDGE = "judge"
+"""The provider of judges that are served elsewhere."""
 # Reasoning models reject a request with a temperature.
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
 
@@ -50,7 +51,7 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"
         )
     provider, _, name = model.partition(":")
-    if model == SMALL or provider == JUDGE:
+    if model == SMALL or provider == _JUDGE:
         raise ValueError(
             f"{model!r} is a judge, and no chat model: it labels claims and writes nothing. Use "
             f"RefChecker({model!r}) to check, and another model here, such as 'local'"
@@ -68,6 +69,20 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         f"unknown model {model!r}: expected 'openai:NAME', 'ollama:NAME', 'local', "
         f"'local:PATH.gguf' or a LangChain chat model{_elsewhere(model, provider, name)}"
     )
+
+
+def judge_at(name: str) -> BaseChatModel | None:
+    """Return the judge at the address in a name such as "judge:http://host:8080", or None.
+
+    Raises:
+        ValueError, DemurError: As in `served_judge`.
+    """
+    provider, _, address = name.partition(":")
+    if provider != _JUDGE:
+        return None
+    from demur.local.served_judge import served_judge
+
+    return served_judge(address)
 
 
 def _elsewhere(model: str, provider: str, name: str) -> str:

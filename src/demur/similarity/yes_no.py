@@ -79,6 +79,8 @@ class YesNoJudge:
             raise ValueError(f"supported, unsupported: expected two {expected}, got {answers}")
         if here and not isinstance(self.template, str):
             raise ValueError("template: expected one text for a judge in this process")
+        if re.compile(self.verdict).groups < 1:
+            raise ValueError(f"verdict: expected a group for the answer, got {self.verdict!r}")
         if not 0 < self.limit < 1 or self.window < 50:
             raise ValueError(
                 "expected a limit in (0, 1) and a window of at least 50 tokens, got "
@@ -129,7 +131,7 @@ class YesNoJudge:
         Of a reply of several tokens that was `cut` at their limit, the answer is missing.
         """
         found = re.fullmatch(self.verdict, reply.strip(), re.DOTALL)
-        if found is None or (cut and self.options.get("max_tokens", 1) > 1):
+        if found is None or (cut and self.options.get("max_tokens", 1) != 1):
             return None
         words = {str(self.supported).lower(): True, str(self.unsupported).lower(): False}
         return words.get(found[1].lower())

@@ -16,6 +16,9 @@ from demur.schema.fingerprints import digest
 from demur.similarity.encoders import from_hub, refuse_random, weights_fingerprint
 from demur.similarity.yes_no import YesNoJudge
 
+_YES = ("entail", "support", "consistent", "grounded", "faithful", "factual", "true", "yes")
+"""The beginnings of the names of classes that can only mean support."""
+
 
 class YesNoModel:
     """Predict whether documents support claims, by a yes-or-no judge with weights.
@@ -156,6 +159,8 @@ def _load(judge: YesNoJudge) -> tuple[Any, Any]:
                 f"{what} cannot be read without code that it brings, which demur does not run: "
                 f"serve it at an endpoint, and give YesNoJudge no weights ({error})"
             ) from error
+        if not {*tokenizer.get_vocab().values()} - {*tokenizer.all_special_ids}:
+            raise DemurError(f"{what} has no tokenizer: its folder or the cache lacks files of it")
         model, loading = from_hub(what, weights, judge.revision, loaded)
         refuse_random(weights, loading)
         import torch
@@ -171,7 +176,17 @@ def _reader(judge: YesNoJudge, config: Any) -> Any:
         inside = {r"^\w+\.(?=(transformer|classifier)\.)": ""}
         return partial(transformers.T5ForTokenClassification.from_pretrained, key_mapping=inside)
     architectures = " ".join(config.architectures or ["nothing"])
-    if "ForConditionalGeneration" in architectures:
+    writes, named = "ForConditionalGeneration" in architectures, config.id2label or {}
+    if writes and (judge.supported, judge.unsupported) == (1, 0):
+        raise ValueError(
+            f"supported, unsupported: {judge.weights!r} writes, so expected the ids of two tokens"
+        )
+    if not writes and str(named.get(judge.unsupported)).lower().startswith(_YES):
+        raise ValueError(
+            f"supported, unsupported: {judge.weights!r} calls its classes {named}: give "
+            f"supported={judge.unsupported}, unsupported={judge.supported}"
+        )
+    if writes:
         return transformers.AutoModelForSeq2SeqLM.from_pretrained
     if "ForSequenceClassification" in architectures and config.num_labels <= 2:
         return transformers.AutoModelForSequenceClassification.from_pretrained

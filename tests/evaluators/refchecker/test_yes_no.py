@@ -28,6 +28,9 @@ from support.answering import ASKED, answering, claim_of, reply_of
 from support.fakes import scripted
 from support.faults import FAULTS, Faulty
 from support.openai_server import Answer, Script, openai_server
+from support.tiny import tiny_classifier, torch_models, with_torch
+
+__all__ = ["torch_models"]
 
 E, U = ClaimLabel.ENTAILMENT, ClaimLabel.UNSUPPORTED
 AT_ENDPOINTS = [name for name, one in NAMED.items() if one.judge.weights is None]
@@ -201,6 +204,24 @@ def test_half_a_verdict_is_none() -> None:
     )
 
 
+def test_a_yes_somewhere_in_prose_is_no_answer() -> None:
+    tokens = [{" would": -0.1}, {" say": -0.1}, {" yes": math.log(0.9), " no": math.log(0.1)}]
+    prose = Answer("I would say yes", first_token={"I": -0.1}, later_tokens=tokens)
+    longer = replace(ASKED, options={"max_tokens": 9})
+    assert ask([prose], longer).undetermined
+    assert ask([prose], "granite-guardian").undetermined
+
+
+@pytest.mark.parametrize("limit", [None, 64])
+def test_a_reply_that_was_cut_is_no_answer_however_many_tokens_it_may_have(limit: Any) -> None:
+    cut = Answer("Yes", finish_reason="length")
+    assert ask([cut], replace(ASKED, options={"max_tokens": limit})).undetermined
+
+
+def test_a_verdict_that_ends_a_quote_is_no_verdict() -> None:
+    assert ask(['The document ends with "SCORE": "PASS"'], "lynx").undetermined
+
+
 def test_a_model_that_reasons_first_is_read_by_its_word() -> None:
     thought = Answer("<think>yes, yes</think>No", first_token={"<think>": -0.1})
     found = ask([thought])
@@ -275,6 +296,13 @@ def test_an_unknown_name_says_what_there_is_and_how_to_describe_a_judge(as_check
 def test_triplets_need_a_model_that_writes() -> None:
     with pytest.raises(ValueError, match="a yes-or-no judge only judges"):
         RefChecker(scripted(""), checker=ASKED, claims="triplets")
+
+
+@with_torch
+def test_a_judge_in_this_process_serves_no_other_judge(tmp_path: Path) -> None:
+    own = YesNoJudge("{document} {claim}", weights=tiny_classifier(tmp_path, "Roberta", 2))
+    with pytest.raises(ValueError, match="a yes-or-no judge checks the claims itself"):
+        RefChecker(own, checker="bespoke-minicheck")
 
 
 @pytest.mark.parametrize("model", ["small", "judge:http://127.0.0.1:9"])

@@ -57,7 +57,7 @@ Checker = Callable[[Sequence[Group], str | None], Steps[list[Findings]]]
 _OfGroup = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
 
 
-def _each_group(check: _OfGroup) -> Checker:
+def _side_by_side(check: _OfGroup) -> Checker:
     """Return the checker of several groups that checks each group by itself."""
 
     def check_all(groups: Sequence[Group], question: str | None) -> Steps[list[Findings]]:
@@ -132,7 +132,7 @@ def in_groups(
             requests, first = again, False
         return findings
 
-    return _each_group(check)
+    return _side_by_side(check)
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
@@ -161,7 +161,7 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
             asked = unread
         return _by_window(findings, len(claims))
 
-    return _each_group(check)
+    return _side_by_side(check)
 
 
 _NO_SHARES = (
@@ -195,7 +195,7 @@ def logprobs(
         found = [_by_first_token(outcome, supported_from) for outcome in outcomes]
         return _by_window(found, len(claims))
 
-    return _each_group(check)
+    return _side_by_side(check)
 
 
 def answered(model: BaseChatModel, judge: YesNoJudge, supported_from: float | None) -> Checker:
@@ -231,7 +231,7 @@ def answered(model: BaseChatModel, judge: YesNoJudge, supported_from: float | No
         found = [_by_answer(outcome, judge, supported_from) for outcome in outcomes]
         return _by_window(found, len(claims))
 
-    return _each_group(check)
+    return _side_by_side(check)
 
 
 def _by_word(options: Mapping[str, object]) -> dict[str, object]:
@@ -245,8 +245,10 @@ def _by_answer(
     if outcome.error is not None:
         return WindowFinding(error=outcome.error)
     reply = outcome.value
+    said = judge.said(reply.text, reply.truncated)
+    read = () if reply.reasoned or (said is None and reply.tokens[1:]) else reply.tokens
     try:
-        support = None if reply.reasoned else judge.support(reply.tokens)
+        support = judge.support(read)
     except UndeterminedError as error:
         return WindowFinding(error=str(error))
     if support is not None:
@@ -255,7 +257,7 @@ def _by_answer(
         return WindowFinding(label_of(shares, least), shares)
     if supported_from is not None:
         return WindowFinding(error=_NO_SHARES)
-    if (said := judge.said(reply.text, reply.truncated)) is None:
+    if said is None:
         words = f"{judge.supported} nor {judge.unsupported}"
         return WindowFinding(error=f"the reply of the judge says neither {words}")
     return WindowFinding(ClaimLabel.ENTAILMENT if said else ClaimLabel.UNSUPPORTED)

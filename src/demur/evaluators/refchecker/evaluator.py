@@ -323,7 +323,7 @@ class RefChecker(ClaimEvaluator):
             judge = "a decision model"
         elif is_served(self._judge):
             judge, own = "a judge at an address", ["auto", "adapter"]
-        elif self._answers:
+        elif self._answers and isinstance(self._judge, BaseChatModel):
             own = [self.checker]
         if self.claims == "triplets":
             raise ValueError(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 
-from demur.local import JUDGE, SMALL, SmallJudge, resolve_model
+from demur.local import SMALL, SmallJudge, judge_at, resolve_model
 from demur.runtime import decision_model
 from demur.similarity import NAMED, YesNoJudge, YesNoModel, load_yes_no
 
@@ -38,10 +38,8 @@ def resolve_judge(model: object) -> Judge:
             f"RefChecker(MODEL, checker={model!r}), in which MODEL is the model that serves it, "
             "such as 'ollama:bespoke-minicheck'"
         )
-    if isinstance(model, str) and model.startswith(f"{JUDGE}:"):
-        from demur.local.served_judge import served_judge
-
-        return served_judge(model.partition(":")[2])
+    if isinstance(model, str) and (served := judge_at(model)) is not None:
+        return served
     if (asked := decision_model(model)) is not None:
         return asked
     if not isinstance(model, (str, BaseChatModel)):
