@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from demur import ClaimLabel, DemurError, RefChecker, Sample
-from demur.similarity import NAMED, YesNoJudge, YesNoModel, load_yes_no
+from demur.similarity import NAMED, YesNoJudge, YesNoModel, load_nli, load_yes_no
 from support.tiny import (
     tiny_bi_encoder,
     tiny_classifier,
@@ -185,13 +186,31 @@ def test_what_gives_no_yes_or_no_is_refused(tmp_path: Path) -> None:
 
 
 @with_torch
+@pytest.mark.parametrize(
+    "classes",
+    [("entailment", "not_entailment"), ("not_hallucinated", "hallucinated")],
+    ids=["yes first", "no last"],
+)
 def test_a_description_that_reads_the_classes_the_wrong_way_round_is_refused(
-    tmp_path: Path,
+    classes: tuple[str, str], tmp_path: Path
 ) -> None:
-    folder = tiny_cross_encoder(tmp_path / "two", ["entailment", "not_entailment"])
+    folder = tiny_cross_encoder(tmp_path / "two", [*classes])
     with pytest.raises(ValueError, match="give supported=0, unsupported=1"):
         RefChecker(YesNoJudge("{document} {claim}", weights=folder))
     RefChecker(YesNoJudge("{document} {claim}", weights=folder, supported=0, unsupported=1))
+
+
+@with_torch
+def test_a_class_that_the_name_of_one_logit_means_has_no_index(tmp_path: Path) -> None:
+    folder = tiny_cross_encoder(tmp_path / "one", ["supported"])
+    RefChecker(YesNoJudge("{document} {claim}", weights=folder))
+
+
+@with_torch
+def test_a_class_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, "Roberta", 2)
+    with pytest.raises(ValueError, match="no class or token of such a number"):
+        RefChecker(YesNoJudge("{document} {claim}", weights=folder, supported=2))
 
 
 @with_torch
@@ -201,18 +220,60 @@ def test_a_model_that_writes_needs_the_ids_of_its_two_answers(tmp_path: Path) ->
 
 
 @with_torch
-def test_weights_without_a_tokenizer_are_refused(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path, "Roberta", 2)
+def test_a_model_that_was_about_to_write_something_else_gives_no_label(tmp_path: Path) -> None:
+    judge = replace(NAMED["minicheck-flan-t5"].judge, weights=tiny_seq2seq(tmp_path, sure=False))
+    found = RefChecker(judge).invoke(Sample(answer="oslo is old.", contexts=["oslo is old ."]))
+    assert found.undetermined
+    assert "neither of its answers" in str(found.error)
+
+
+@with_torch
+@pytest.mark.parametrize("name", ["minicheck-roberta", "minicheck-flan-t5"])
+def test_weights_without_a_tokenizer_are_refused(name: str, tmp_path: Path) -> None:
+    judge = in_folder(name, tmp_path)
     for file in tmp_path.glob("token*"):
         file.unlink()
-    with pytest.raises(DemurError, match=r"no tokenizer|cannot be loaded"):
+    with pytest.raises(DemurError, match="files of its tokenizer are missing"):
+        RefChecker(judge)
+
+
+@with_torch
+def test_a_cross_encoder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    folder = tiny_cross_encoder(tmp_path, ["contradiction", "entailment", "neutral"])
+    for file in tmp_path.glob("token*"):
+        file.unlink()
+    with pytest.raises(DemurError, match="files of its tokenizer are missing"):
         RefChecker(YesNoJudge("{document} {claim}", weights=folder))
+    with pytest.raises(DemurError, match="files of its tokenizer are missing"):
+        load_nli(folder)
+
+
+@with_torch
+def test_a_separator_that_the_tokenizer_does_not_have_is_refused(tmp_path: Path) -> None:
+    judge = in_folder("minicheck-roberta", tmp_path)
+    config = tmp_path / "tokenizer_config.json"
+    kept = {
+        name: one for name, one in json.loads(config.read_text()).items() if name != "eos_token"
+    }
+    config.write_text(json.dumps(kept))
+    with pytest.raises(ValueError, match=r"no token for \{eos\}"):
+        RefChecker(judge)
+
+
+@with_torch
+def test_a_claim_stands_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = load_yes_no(in_folder("factcg", tmp_path))
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr(YesNoJudge, "filled", lambda _, **texts: given.append(texts) or "oslo")
+    judge.predict([("oslo is\nold", 'oslo"?\n\nis\n- old')])
+    assert given[0]["document"] == "oslo is\nold"
+    assert given[0]["claim"] == 'oslo"? is - old'
 
 
 @with_torch
 def test_code_that_weights_bring_is_not_run(tmp_path: Path) -> None:
     tiny_pair_model(tmp_path)
-    with pytest.raises(DemurError, match="code that it brings, which demur does not run"):
+    with pytest.raises(DemurError, match="code that weights bring is not run"):
         RefChecker(YesNoJudge("{document} {claim}", weights=str(tmp_path)))
 
 
@@ -240,6 +301,20 @@ def test_a_judge_is_loaded_once_and_its_fingerprint_knows_template_and_weights(
         ({"template": "{document} {claim}", "supported": "Yes"}, "two words, got .'Yes', 0"),
         ({"template": "{document} {claim}", "weights": "a/b", "supported": "Yes"}, "indices"),
         ({"template": "{document} {claim}", "weights": "a/b", "supported": 0}, "indices"),
+        ({"template": "{document} {claim}", "weights": "a/b", "supported": -1}, "indices"),
+        ({"template": "{document} {claim}", "supported": "Yes", "unsupported": "yes"}, "words"),
+        ({"template": "{document} {claim}", "supported": "Yes", "unsupported": ""}, "words"),
+        ({"template": "{document}{eos}{claim}", "supported": "a", "unsupported": "b"}, "question"),
+        ({"template": "{document} {claim} {question}", "weights": "a/b"}, "perhaps {eos}"),
+        ({"template": "x", "weights": "a/b", "options": {"x": "{document} {claim}"}}, "places"),
+        ({"template": ("user", "{document} {claim}")}, r"messages as \(role, text\)"),
+        (
+            {
+                "template": "{document} {claim}",
+                **{"supported": "a", "unsupported": "b", "verdict": "(a"},
+            },
+            "regular expression",
+        ),
         (
             {"template": (("user", "{document} {claim}"),), "weights": "a/b"},
             "one text for a judge in this process",

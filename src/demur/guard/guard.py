@@ -63,11 +63,11 @@ class Guard(GuardArguments[Input, Output]):
         on_fail: What to do about an answer that fails. Give a policy, which is a mapping from
             failures to recoveries; a single recovery; or the name of a recovery that needs no
             arguments ("regenerate", "strip", "abstain", "annotate", "block"). The keys of a policy
-            are "neutral", "contradiction", "mismatch", "vague", "irrelevant", "self_contradiction",
-            "citation", "nothing_to_check", "other", "any", "undetermined" (an evaluator could not
-            decide), and "end" (nothing is left to try). The guard takes the first recovery whose
-            key fits and that can help. None stands for `Repair(model)` if a model is given, else
-            `Regenerate()`; and then for `Abstain()`.
+            are "neutral", "contradiction", "unsupported", "mismatch", "vague", "irrelevant",
+            "self_contradiction", "citation", "nothing_to_check", "other", "any", "undetermined" (an
+            evaluator could not decide), and "end" (nothing is left to try). The guard takes the
+            first recovery whose key fits and that can help. None stands for `Repair(model)` if a
+            model is given, else `Regenerate()`; and then for `Abstain()`.
         on_pass: What to do to an answer that passes. With `Cite()`, each supported sentence shows
             its sources. None: the answer leaves unchanged.
         budget: The limits of one guarded call.

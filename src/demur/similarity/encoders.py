@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 
 from demur.errors import DemurError, needs
@@ -35,7 +35,12 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
     """
     with needs("sentence-transformers", "similarity", "scoring by a cross-encoder"):
         from sentence_transformers import CrossEncoder
-    load = partial(CrossEncoder, name, revision=revision)
+
+    def load(**where: Any) -> Any:
+        encoder = CrossEncoder(name, revision=revision, **where)
+        with_words(encoder.tokenizer)
+        return encoder
+
     encoder = from_hub(f"the cross-encoder {name!r}", name, revision, load)
     architectures = encoder.model.config.architectures or []
     if not any("SequenceClassification" in architecture for architecture in architectures):
@@ -78,6 +83,15 @@ def from_hub(what: str, name: str, revision: str | None, load: Callable[..., T])
         return load()
     except OSError as error:
         raise _unavailable(what, revision, error) from error
+
+
+def with_words(tokenizer: Any) -> Any:
+    """Return a tokenizer; raise OSError if it knows no words, as one whose files are missing."""
+    own = {*tokenizer.all_special_ids}
+    words = (token for token, at in tokenizer.get_vocab().items() if at not in own)
+    if not any(any(map(str.isalnum, word)) for word in words):
+        raise OSError("the files of its tokenizer are missing")
+    return tokenizer
 
 
 def _reach_hub() -> None:

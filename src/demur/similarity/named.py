@@ -145,7 +145,7 @@ NAMED: Mapping[str, NamedJudge] = {
             _LYNX,
             *("PASS", "FAIL"),
             options={"max_tokens": 600, "logprobs": None, "top_logprobs": None},
-            verdict=r'[^{]{0,10}\{.*"SCORE":\s*"?(\w+)"?\s*\}[^\w}]*',
+            verdict=r'[^{]*\{(?:(?!"SCORE").)*"SCORE":\s*"?(\w+)"?\s*\}[\s`]*',
         ),
         *("8B", "CC BY-NC 4.0"),
         served_as="PatronusAI/Llama-3-Patronus-Lynx-8B-Instruct (vLLM)",

@@ -35,9 +35,9 @@ class YesNoJudge:
             question, or nothing, and there may be several messages, each as (role, text).
         weights: The name on the Hugging Face hub, or the folder, of a model that transformers
             reads: with two classes, with one logit (whose sigmoid is the probability of support),
-            or one that writes. None: the judge is at an endpoint.
+            or an encoder-decoder that writes. None: the judge is at an endpoint.
         supported: What it answers of a claim that the document supports: the index of the class or
-            the id of the token, and at an endpoint the word.
+            the id of the token, at least 0, and at an endpoint the word.
         unsupported: What it answers of other claims.
         limit: The probability of support from which a claim counts as supported, in (0, 1).
         window: The size of a window of the references, in demur's tokens, at least 50.
@@ -68,19 +68,30 @@ class YesNoJudge:
     verdict: str = r"\W*(\w+)\W*"
 
     def __post_init__(self) -> None:
-        if {"document", "claim"} - {*_FIELD.findall(f"{self.template} {self.options}")}:
-            raise ValueError(
-                "template: expected places for both texts, {document} and {claim}, got "
-                f"{self.template!r}"
-            )
-        answers, here = (self.supported, self.unsupported), self.weights is not None
-        kind, expected = (int, "indices of classes") if here else (str, "words")
-        if not all(isinstance(one, kind) for one in answers) or len({*answers}) == 1:
-            raise ValueError(f"supported, unsupported: expected two {expected}, got {answers}")
-        if here and not isinstance(self.template, str):
+        here, words = self.weights is not None, isinstance(self.template, str)
+        turns = [("user", self.template)] if words else self.template
+        if here and not words:
             raise ValueError("template: expected one text for a judge in this process")
-        if re.compile(self.verdict).groups < 1:
-            raise ValueError(f"verdict: expected a group for the answer, got {self.verdict!r}")
+        if not all(isinstance(turn, tuple) and len(turn) == 2 for turn in turns):
+            raise ValueError(f"template: expected messages as (role, text), got {self.template!r}")
+        fields = {*_FIELD.findall(f"{self.template} {'' if here else self.options}")}
+        unfit = fields & {"question" if here else "eos"}
+        if unfit or {"document", "claim"} - fields:
+            raise ValueError(
+                "template: expected places for both texts, {document} and {claim}, and perhaps "
+                f"{{{'eos' if here else 'question'}}}, got {self.template!r}"
+            )
+        answers = (self.supported, self.unsupported)
+        kind, expected = (int, "indices of classes") if here else (str, "words")
+        if not all(isinstance(one, kind) and str(one)[:1] not in ("", "-") for one in answers) or (
+            len({str(one).lower() for one in answers}) == 1
+        ):
+            raise ValueError(f"supported, unsupported: expected two {expected}, got {answers}")
+        if _groups(self.verdict) < 1:
+            raise ValueError(
+                "verdict: expected a regular expression with a group for the answer, got "
+                f"{self.verdict!r}"
+            )
         if not 0 < self.limit < 1 or self.window < 50:
             raise ValueError(
                 "expected a limit in (0, 1) and a window of at least 50 tokens, got "
@@ -110,20 +121,25 @@ class YesNoJudge:
         own = _filled(self.options, _shown(reference, claim, question))
         return {name: one for name, one in {**_FIRST_TOKEN, **own}.items() if one is not None}
 
-    def support(self, tokens: Sequence[tuple[str, Mapping[str, float]]]) -> float | None:
-        """Return the probability of support by the token of the answer; None if no one token is it.
+    def support(
+        self, tokens: Sequence[tuple[str, Mapping[str, float]]], said: bool
+    ) -> float | None:
+        """Return the probability of support by the token of the answer; None if no token is it.
 
         Args:
             tokens: The tokens of a reply, each with the log-probabilities in its place.
+            said: What the reply says. Of several tokens, the last that begins an answer has to
+                begin this one.
 
         Raises:
             UndeterminedError: The model was about to say something else.
         """
         words = (str(self.supported).lower(), str(self.unsupported).lower())
-        places = [likeliest for token, likeliest in tokens if begun_by(token, *words)]
-        if len(places) != 1:
+        places = [(begun_by(token, *words), likeliest) for token, likeliest in tokens]
+        begun, likeliest = next((one for one in reversed(places) if one[0]), ([], {}))
+        if begun != [words[not said]] and (len(tokens) > 1 or not begun):
             return None
-        return word_share(places[0], *words, "see that the endpoint serves this judge")
+        return word_share(likeliest, *words, "see that the endpoint serves this judge")
 
     def said(self, reply: str, cut: bool) -> bool | None:
         """Return whether a reply says that the claim is supported; None if it says neither.
@@ -134,7 +150,14 @@ class YesNoJudge:
         if found is None or (cut and self.options.get("max_tokens", 1) != 1):
             return None
         words = {str(self.supported).lower(): True, str(self.unsupported).lower(): False}
-        return words.get(found[1].lower())
+        return words.get((found[1] or "").lower())
+
+
+def _groups(pattern: str) -> int:
+    try:
+        return re.compile(pattern).groups
+    except re.error:
+        return 0
 
 
 def _shown(reference: str | None, claim: str | None, question: str | None) -> dict[str, str]:

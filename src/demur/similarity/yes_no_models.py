@@ -13,11 +13,23 @@ from demur.local import unread
 from demur.runtime.prompting import as_shown
 from demur.schema import ClaimLabel
 from demur.schema.fingerprints import digest
-from demur.similarity.encoders import from_hub, refuse_random, weights_fingerprint
+from demur.similarity.encoders import from_hub, refuse_random, weights_fingerprint, with_words
 from demur.similarity.yes_no import YesNoJudge
 
-_YES = ("entail", "support", "consistent", "grounded", "faithful", "factual", "true", "yes")
-"""The beginnings of the names of classes that can only mean support."""
+_WRITES = "ForConditionalGeneration"
+_LEAST_SAID = 0.5
+"""The smallest probability that a model which writes begins with one of its two answers."""
+_YES = {"entailment", "supported", "consistent", "grounded", "faithful", "factual", "true", "yes"}
+_NO = {
+    "contradiction",
+    "unsupported",
+    "inconsistent",
+    "hallucinated",
+    "hallucination",
+    "false",
+    "no",
+}
+"""Names of classes that can only mean one thing."""
 
 
 class YesNoModel:
@@ -36,6 +48,11 @@ class YesNoModel:
         """Load the judge."""
         self.judge = judge
         self._tokenizer, self._model = _load(judge)
+        if "{eos}" in str(judge.template) and not self._tokenizer.eos_token:
+            raise ValueError(
+                f"template: the tokenizer of {str(self)!r} has no token for {{eos}}: write its "
+                "separator there, such as [SEP]"
+            )
         self._own = {*self._tokenizer.all_special_ids} - {self._tokenizer.unk_token_id}
         self._lock = lock()
 
@@ -61,7 +78,10 @@ class YesNoModel:
             DemurError: The model gave no probability.
         """
         with self._lock:
-            read = {pair: self._read(*map(_as_read, pair)) for pair in dict.fromkeys(pairs)}
+            read = {
+                pair: self._read(_as_read(pair[0]), " ".join(_as_read(pair[1]).split()))
+                for pair in dict.fromkeys(pairs)
+            }
             rows = {pair: one for pair, one in read.items() if not isinstance(one, str)}
             support = dict(zip(rows, self._run([*rows.values()]) if rows else (), strict=True))
         return [
@@ -89,7 +109,7 @@ class YesNoModel:
         tokens = zip(alone["input_ids"], alone["offset_mapping"], strict=True)
         if error := unread(str(self), claim, tokens, self._tokenizer.unk_token_id, document):
             return error
-        eos = self._tokenizer.eos_token or ""
+        eos = self._tokenizer.eos_token
         row, frame = (
             encode(self.judge.filled(document=texts[0], claim=texts[1], eos=eos))["input_ids"]
             for texts in ((document, claim), ("", ""))
@@ -110,7 +130,7 @@ class YesNoModel:
 
         padded = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt", verbose=False)
         inputs = dict(padded.to(self._model.device))
-        if self._model.config.is_encoder_decoder:
+        if writes := _WRITES in type(self._model).__name__:
             begin = self._model.config.decoder_start_token_id
             inputs["decoder_input_ids"] = torch.full_like(inputs["input_ids"][:, :1], begin)
         with torch.no_grad():
@@ -118,6 +138,8 @@ class YesNoModel:
         if logits.ndim == 3:
             logits = logits[:, 0]  # of the first token
         answers = [self.judge.supported, self.judge.unsupported]
+        if writes and logits.softmax(-1)[:, answers].sum(-1).min() < _LEAST_SAID:
+            raise DemurError(f"the judge {str(self)!r} was about to write neither of its answers")
         one_logit = logits.shape[-1] == 1
         shares = logits.sigmoid() if one_logit else logits[:, answers].softmax(-1)
         support: list[float] = shares[:, 0].tolist()
@@ -145,7 +167,7 @@ def _load(judge: YesNoJudge) -> tuple[Any, Any]:
 
         where |= {"revision": revision or "main", "trust_remote_code": False}
         config = AutoConfig.from_pretrained(source, **where)
-        return config, AutoTokenizer.from_pretrained(source, **where)
+        return config, with_words(AutoTokenizer.from_pretrained(source, **where))
 
     def loaded(**where: Any) -> Any:
         where |= {"revision": judge.revision or "main", "output_loading_info": True}
@@ -156,11 +178,10 @@ def _load(judge: YesNoJudge) -> tuple[Any, Any]:
             config, tokenizer = from_hub(what, source, revision, described)
         except ValueError as error:
             raise DemurError(
-                f"{what} cannot be read without code that it brings, which demur does not run: "
-                f"serve it at an endpoint, and give YesNoJudge no weights ({error})"
+                f"{what} cannot be read by transformers alone, and code that weights bring is not "
+                "run. Give another name or folder, or serve it at an endpoint and give YesNoJudge "
+                f"no weights ({error})"
             ) from error
-        if not {*tokenizer.get_vocab().values()} - {*tokenizer.all_special_ids}:
-            raise DemurError(f"{what} has no tokenizer: its folder or the cache lacks files of it")
         model, loading = from_hub(what, weights, judge.revision, loaded)
         refuse_random(weights, loading)
         import torch
@@ -176,15 +197,23 @@ def _reader(judge: YesNoJudge, config: Any) -> Any:
         inside = {r"^\w+\.(?=(transformer|classifier)\.)": ""}
         return partial(transformers.T5ForTokenClassification.from_pretrained, key_mapping=inside)
     architectures = " ".join(config.architectures or ["nothing"])
-    writes, named = "ForConditionalGeneration" in architectures, config.id2label or {}
+    writes, named = _WRITES in architectures, config.id2label or {}
     if writes and (judge.supported, judge.unsupported) == (1, 0):
         raise ValueError(
             f"supported, unsupported: {judge.weights!r} writes, so expected the ids of two tokens"
         )
-    if not writes and str(named.get(judge.unsupported)).lower().startswith(_YES):
+    supported, unsupported = (
+        str(named.get(at)).lower() for at in (judge.supported, judge.unsupported)
+    )
+    if not writes and config.num_labels == 2 and (supported in _NO or unsupported in _YES):
         raise ValueError(
             f"supported, unsupported: {judge.weights!r} calls its classes {named}: give "
             f"supported={judge.unsupported}, unsupported={judge.supported}"
+        )
+    most = config.vocab_size if writes else 2
+    if max(int(judge.supported), int(judge.unsupported)) >= most:
+        raise ValueError(
+            f"supported, unsupported: {judge.weights!r} has no class or token of such a number"
         )
     if writes:
         return transformers.AutoModelForSeq2SeqLM.from_pretrained

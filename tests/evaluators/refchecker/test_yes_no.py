@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 
 from demur import (
     CallPolicy,
@@ -194,14 +195,55 @@ def test_a_first_token_that_is_hardly_either_word_is_no_answer() -> None:
     assert "see that the endpoint serves this judge" in str(found.error)
 
 
-def test_half_a_verdict_is_none() -> None:
-    said = '{"REASONING": ["The document says \\"SCORE\\": \\"PASS'
-    found = ask([Answer(said, finish_reason="length")], "lynx")
-    assert found.undetermined
-    assert (
-        ask(['{"REASONING": ["It says "SCORE": "PASS"."], "SCORE": "FAIL"}'], "lynx").passed
-        is False
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Answer('{"REASONING": ["It has \\"SCORE\\": \\"PASS', finish_reason="length"),
+        '{"REASONING": ["It says {"SCORE": "PASS"}"]',
+        '{"SCORE": "FAIL"} No: {"SCORE": "PASS"}',
+        'The document ends with "SCORE": "PASS"',
+        '{"SCORE": "PASS OR FAIL"}',
+    ],
+    ids=["cut", "quoted", "two", "no object", "both"],
+)
+def test_half_a_verdict_and_two_are_none(reply: Answer | str) -> None:
+    assert ask([reply], "lynx").undetermined
+
+
+def test_a_word_in_the_reasoning_is_not_the_verdict() -> None:
+    tokens = [{" pass": -0.1}, {" if": -0.1}, {"F": -0.1}, {"AIL": -0.1}]
+    said = '{"REASONING": ["It would pass if it were open"], "SCORE": "FAIL"}'
+    reply = Answer(said, first_token={"{": -0.1}, later_tokens=tokens)
+    judge = replace(NAMED["lynx"].judge, options={"max_tokens": 600})
+    found = ask([reply], judge)
+    assert {claim.label for claim in found.claims} == {U}
+    assert {claim.support for claim in found.claims} == {None}
+
+
+def test_a_support_is_known_only_if_every_reply_that_counts_tells_it() -> None:
+    def script(request: dict[str, Any], number: int) -> Answer | str:
+        said = str(request["messages"][-1]["content"])
+        return "Yes" if "Open from nine" in said else sure("No", 0.9, "Yes")
+
+    sample = SAMPLE.model_copy(
+        update={"contexts": (SAMPLE.contexts[0], Document("It is a house of brick. " * 90))}
     )
+    with openai_server(script) as server:
+        checker = RefChecker(server.model(), checker=ASKED, window_tokens=60, max_windows=4)
+        found = checker.invoke(sample)
+    assert found.passed is True
+    assert {claim.support for claim in found.claims} == {None}
+    assert found.score == 1.0
+
+
+def test_answers_of_one_letter_have_probabilities_too() -> None:
+    letters = replace(ASKED, supported="A", unsupported="B", limit=0.8)
+    assert ask([sure("A", 0.7, "B")], letters).passed is False
+    assert ask([sure("A", 0.9, "B")], letters).score == pytest.approx(0.9)
+
+
+def test_a_group_that_matched_nothing_is_no_answer() -> None:
+    assert ask(["No"], replace(ASKED, verdict="(Yes)|No")).undetermined
 
 
 def test_a_yes_somewhere_in_prose_is_no_answer() -> None:
@@ -216,10 +258,6 @@ def test_a_yes_somewhere_in_prose_is_no_answer() -> None:
 def test_a_reply_that_was_cut_is_no_answer_however_many_tokens_it_may_have(limit: Any) -> None:
     cut = Answer("Yes", finish_reason="length")
     assert ask([cut], replace(ASKED, options={"max_tokens": limit})).undetermined
-
-
-def test_a_verdict_that_ends_a_quote_is_no_verdict() -> None:
-    assert ask(['The document ends with "SCORE": "PASS"'], "lynx").undetermined
 
 
 def test_a_model_that_reasons_first_is_read_by_its_word() -> None:

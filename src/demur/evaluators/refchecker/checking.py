@@ -245,10 +245,11 @@ def _by_answer(
     if outcome.error is not None:
         return WindowFinding(error=outcome.error)
     reply = outcome.value
-    said = judge.said(reply.text, reply.truncated)
-    read = () if reply.reasoned or (said is None and reply.tokens[1:]) else reply.tokens
+    if (said := judge.said(reply.text, reply.truncated)) is None:
+        words = f"{judge.supported} nor {judge.unsupported}"
+        return WindowFinding(error=f"the reply of the judge says neither {words}")
     try:
-        support = judge.support(read)
+        support = None if reply.reasoned else judge.support(reply.tokens, said)
     except UndeterminedError as error:
         return WindowFinding(error=str(error))
     if support is not None:
@@ -257,9 +258,6 @@ def _by_answer(
         return WindowFinding(label_of(shares, least), shares)
     if supported_from is not None:
         return WindowFinding(error=_NO_SHARES)
-    if said is None:
-        words = f"{judge.supported} nor {judge.unsupported}"
-        return WindowFinding(error=f"the reply of the judge says neither {words}")
     return WindowFinding(ClaimLabel.ENTAILMENT if said else ClaimLabel.UNSUPPORTED)
 
 

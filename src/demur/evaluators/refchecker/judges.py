@@ -58,7 +58,8 @@ def yes_no_judge(named: object) -> YesNoJudge | None:
     """Return the yes-or-no judge of a name; a description is returned as it is."""
     if isinstance(named, str) and named in NAMED:
         return NAMED[named].judge
-    return named if isinstance(named, YesNoJudge) else None
+    judge = named.judge if isinstance(named, YesNoModel) else named
+    return judge if isinstance(judge, YesNoJudge) else None
 
 
 YES_NO_JUDGES = (

@@ -110,7 +110,12 @@ def _probabilities(
 
 
 def _support(findings: Sequence[WindowFinding]) -> float | None:
-    """Return the probability of Entailment in the window that supports the claim most."""
+    """Return the probability of Entailment in the window that supports the claim most.
+
+    It is None if a window has a label without probabilities, since that may be the one.
+    """
+    if any(f.label is not None and f.probabilities is None for f in findings):
+        return None
     known = [f.probabilities[ClaimLabel.ENTAILMENT] for f in findings if f.probabilities]
     return max(known, default=None)
 

@@ -81,6 +81,6 @@ def word_share(
 
 
 def begun_by(token: str, *words: str) -> list[str]:
-    """Return the words, given in lower case, that a token of at least two letters begins."""
+    """Return the lower-case words that a token is, or begins with two letters or more."""
     begun = token.strip(" \n\"'*_.,").lower()
-    return [word for word in words if len(begun) >= 2 and word.startswith(begun)]
+    return [word for word in words if word == begun or (begun[1:] and word.startswith(begun))]
