@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -69,20 +68,9 @@ def by_hand(judge: YesNoJudge, pair: tuple[str, str]) -> float:
 
 
 @with_torch
-@pytest.mark.parametrize("name", [name for name in HERE if name != "hhem"])
-def test_probabilities_are_the_models_own(name: str, tmp_path: Path) -> None:
-    judge = in_folder(name, tmp_path)
-    found = load_yes_no(judge).predict([*PAIRS, PAIRS[0]])
-    wanted = [by_hand(judge, pair) for pair in [*PAIRS, PAIRS[0]]]
-    assert [one[E] for one in found if not isinstance(one, str)] == pytest.approx(wanted, abs=1e-5)
-    assert [{*one} for one in found] == [{E, U}] * 3
-    assert len({round(one, 4) for one in wanted}) == 2
-
-
-@with_torch
 def test_one_logit_is_the_log_odds_of_support(tmp_path: Path) -> None:
     folder = tiny_classifier(tmp_path, "Roberta", 1)
-    judge = YesNoJudge("{document}{eos}{claim}", weights=folder)
+    judge = YesNoJudge("{document}{eos}{claim}", 1, 0, weights=folder)
     (found,) = load_yes_no(judge).predict(PAIRS[:1])
     assert not isinstance(found, str)
     assert found[E] == pytest.approx(by_hand(judge, PAIRS[0]), abs=1e-5)
@@ -136,8 +124,6 @@ def test_what_the_judge_cannot_read_gets_no_label(tmp_path: Path) -> None:
     assert "does not know 'Bergen'" in str(unknown)
     assert all(said in str(long) for said in ("44 tokens", "at most 20", "window_tokens"))
     assert isinstance(known, dict)  # the document has the word in the same letters
-    with pytest.raises(DemurError, match="does not know"):
-        judge.scores([(PAIRS[0][0], "Bergen is old")])
 
 
 @with_torch
@@ -180,51 +166,11 @@ def test_no_number_that_is_none_becomes_a_label(tmp_path: Path) -> None:
 def test_what_gives_no_yes_or_no_is_refused(tmp_path: Path) -> None:
     three = tiny_cross_encoder(tmp_path / "three", ["contradiction", "entailment", "neutral"])
     with pytest.raises(ValueError, match=r"3 classes.*for NLI, checker='org/name'"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=three))
+        RefChecker(YesNoJudge("{document} {claim}", 1, 0, weights=three))
     with pytest.raises(ValueError, match="those of BertModel"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=tiny_bi_encoder(tmp_path / "none")))
-
-
-@with_torch
-@pytest.mark.parametrize(
-    "classes",
-    [("entailment", "not_entailment"), ("not_hallucinated", "hallucinated")],
-    ids=["yes first", "no last"],
-)
-def test_a_description_that_reads_the_classes_the_wrong_way_round_is_refused(
-    classes: tuple[str, str], tmp_path: Path
-) -> None:
-    folder = tiny_cross_encoder(tmp_path / "two", [*classes])
-    with pytest.raises(ValueError, match="give supported=0, unsupported=1"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=folder))
-    RefChecker(YesNoJudge("{document} {claim}", weights=folder, supported=0, unsupported=1))
-
-
-@with_torch
-def test_a_class_that_the_name_of_one_logit_means_has_no_index(tmp_path: Path) -> None:
-    folder = tiny_cross_encoder(tmp_path / "one", ["supported"])
-    RefChecker(YesNoJudge("{document} {claim}", weights=folder))
-
-
-@with_torch
-def test_a_class_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path, "Roberta", 2)
-    with pytest.raises(ValueError, match="no class or token of such a number"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=folder, supported=2))
-
-
-@with_torch
-def test_a_model_that_writes_needs_the_ids_of_its_two_answers(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected the ids of two tokens"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=tiny_seq2seq(tmp_path)))
-
-
-@with_torch
-def test_a_model_that_was_about_to_write_something_else_gives_no_label(tmp_path: Path) -> None:
-    judge = replace(NAMED["minicheck-flan-t5"].judge, weights=tiny_seq2seq(tmp_path, sure=False))
-    found = RefChecker(judge).invoke(Sample(answer="oslo is old.", contexts=["oslo is old ."]))
-    assert found.undetermined
-    assert "neither of its answers" in str(found.error)
+        RefChecker(
+            YesNoJudge("{document} {claim}", 1, 0, weights=tiny_bi_encoder(tmp_path / "none"))
+        )
 
 
 @with_torch
@@ -243,21 +189,9 @@ def test_a_cross_encoder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     for file in tmp_path.glob("token*"):
         file.unlink()
     with pytest.raises(DemurError, match="files of its tokenizer are missing"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=folder))
+        RefChecker(YesNoJudge("{document} {claim}", 1, 0, weights=folder))
     with pytest.raises(DemurError, match="files of its tokenizer are missing"):
         load_nli(folder)
-
-
-@with_torch
-def test_a_separator_that_the_tokenizer_does_not_have_is_refused(tmp_path: Path) -> None:
-    judge = in_folder("minicheck-roberta", tmp_path)
-    config = tmp_path / "tokenizer_config.json"
-    kept = {
-        name: one for name, one in json.loads(config.read_text()).items() if name != "eos_token"
-    }
-    config.write_text(json.dumps(kept))
-    with pytest.raises(ValueError, match=r"no token for \{eos\}"):
-        RefChecker(judge)
 
 
 @with_torch
@@ -274,7 +208,7 @@ def test_a_claim_stands_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_code_that_weights_bring_is_not_run(tmp_path: Path) -> None:
     tiny_pair_model(tmp_path)
     with pytest.raises(DemurError, match="code that weights bring is not run"):
-        RefChecker(YesNoJudge("{document} {claim}", weights=str(tmp_path)))
+        RefChecker(YesNoJudge("{document} {claim}", 1, 0, weights=str(tmp_path)))
 
 
 @with_torch
@@ -294,39 +228,35 @@ def test_a_judge_is_loaded_once_and_its_fingerprint_knows_template_and_weights(
     assert len(prints) == 3
 
 
+PAIR = "{document} {claim}"
+HERE_OWN: dict[str, Any] = {"weights": "a/b"}
+
+
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("template", "answers", "options", "why"),
     [
-        ({"template": "{document} only"}, "places for both texts"),
-        ({"template": "{document} {claim}", "supported": "Yes"}, "two words, got .'Yes', 0"),
-        ({"template": "{document} {claim}", "weights": "a/b", "supported": "Yes"}, "indices"),
-        ({"template": "{document} {claim}", "weights": "a/b", "supported": 0}, "indices"),
-        ({"template": "{document} {claim}", "weights": "a/b", "supported": -1}, "indices"),
-        ({"template": "{document} {claim}", "supported": "Yes", "unsupported": "yes"}, "words"),
-        ({"template": "{document} {claim}", "supported": "Yes", "unsupported": ""}, "words"),
-        ({"template": "{document}{eos}{claim}", "supported": "a", "unsupported": "b"}, "question"),
-        ({"template": "{document} {claim} {question}", "weights": "a/b"}, "perhaps {eos}"),
-        ({"template": "x", "weights": "a/b", "options": {"x": "{document} {claim}"}}, "places"),
-        ({"template": ("user", "{document} {claim}")}, r"messages as \(role, text\)"),
-        (
-            {
-                "template": "{document} {claim}",
-                **{"supported": "a", "unsupported": "b", "verdict": "(a"},
-            },
-            "regular expression",
-        ),
-        (
-            {"template": (("user", "{document} {claim}"),), "weights": "a/b"},
-            "one text for a judge in this process",
-        ),
-        ({"template": "{document} {claim}", "weights": "a/b", "limit": 1.0}, "limit in"),
-        ({"template": "{document} {claim}", "weights": "a/b", "verdict": "yes|no"}, "a group"),
-        ({"template": "{document} {claim}", "weights": "a/b", "window": 10}, "at least 50"),
+        ("{document} only", ("Yes", "No"), {}, "places for both texts"),
+        ("{document}{eos}{claim}", ("Yes", "No"), {}, "perhaps {question}"),
+        (f"{PAIR} {{question}}", (1, 0), HERE_OWN, "perhaps {eos}"),
+        ("x", (1, 0), {**HERE_OWN, "options": {"x": PAIR}}, "places for both texts"),
+        (("user", PAIR), ("Yes", "No"), {}, r"messages as \(role, text\)"),
+        ((("user", PAIR),), (1, 0), HERE_OWN, "expected one text"),
+        (PAIR, (1, 0), {}, r"two words, got \(1, 0\)"),
+        (PAIR, ("Yes", "yes"), {}, "two words"),
+        (PAIR, ("Yes", ""), {}, "two words"),
+        (PAIR, ("Yes", "No"), HERE_OWN, "two numbers from 0 on"),
+        (PAIR, (0, 0), HERE_OWN, "two numbers from 0 on"),
+        (PAIR, (-1, 1), HERE_OWN, "two numbers from 0 on"),
+        (PAIR, (1, 0), {**HERE_OWN, "limit": 1.0}, r"a limit in \(0, 1\)"),
+        (PAIR, (1, 0), {**HERE_OWN, "window": 10}, "at least 50"),
+        (PAIR, ("Yes", "No"), {"verdict": "Yes|No"}, "a verdict with a group"),
     ],
 )
-def test_a_description_that_cannot_be_meant_is_refused(given: dict[str, Any], why: str) -> None:
+def test_a_description_that_cannot_be_meant_is_refused(
+    template: Any, answers: tuple[Any, Any], options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
-        YesNoJudge(**given)
+        YesNoJudge(template, *answers, **options)
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -77,15 +77,18 @@ Your output should be in JSON FORMAT with the keys "REASONING" and "SCORE":
 """
 _CONTEXT = (("context", "{document}"), ("assistant", "{claim}"))
 _DOCUMENTS = {"documents": [{"doc_id": "0", "text": "{document}"}]}
+_READS = {"window": 600, "most": 2048}
 _LEADERBOARD = "LLM-AggreFact's leaderboard"
 
 
-def _classifier(template: str, weights: str, window: int = 600, **options: Any) -> YesNoJudge:
-    return YesNoJudge(template, weights, window=window, **{"most": 2048, **options})
+def _classifier(
+    template: str, weights: str, supported: int = 1, unsupported: int = 0, **options: Any
+) -> YesNoJudge:
+    return YesNoJudge(template, supported, unsupported, weights, **{**_READS, **options})
 
 
 def _served(template: Any, supported: str, unsupported: str, **options: Any) -> YesNoJudge:
-    return YesNoJudge(template, None, supported, unsupported, window=3000, **options)
+    return YesNoJudge(template, supported, unsupported, window=3000, **options)
 
 
 def _guardian(key: str) -> dict[str, object]:

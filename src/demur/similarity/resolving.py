@@ -13,7 +13,9 @@ from typing import Any, Protocol, TypeAlias
 from langchain_core.embeddings import Embeddings
 
 from demur._system import lock
+from demur.errors import DemurError
 from demur.local import MiniLM
+from demur.schema import ClaimLabel
 from demur.schema.fingerprints import fingerprint, function_fingerprint
 from demur.similarity.encoders import (
     HHEM,
@@ -126,8 +128,15 @@ def _from_name(name: str) -> Similarity:
 
 
 def _hhem() -> Similarity:
-    scores = load_yes_no(NAMED["hhem"].judge).scores
-    return Similarity(scores, "hhem", f"{HHEM}@{HHEM_2_1}", batch_size=32)
+    judge = load_yes_no(NAMED["hhem"].judge)
+
+    def score(pairs: list[Pair]) -> list[float]:
+        found = judge.predict(pairs)
+        if unread := [one for one in found if isinstance(one, str)]:
+            raise DemurError(unread[0])
+        return [one[ClaimLabel.ENTAILMENT] for one in found if not isinstance(one, str)]
+
+    return Similarity(score, "hhem", f"{HHEM}@{HHEM_2_1}", batch_size=32)
 
 
 def _hhem_1_0() -> Similarity:

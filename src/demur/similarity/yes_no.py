@@ -26,19 +26,19 @@ class YesNoJudge:
     model at an endpoint is asked: `RefChecker(model, checker=YesNoJudge(...))`.
 
     Examples:
-        >>> YesNoJudge("{document}{eos}{claim}", weights="org/name")
-        >>> YesNoJudge("{document} True? {claim}", supported="yes", unsupported="no")
+        >>> YesNoJudge("{document}{eos}{claim}", 1, 0, weights="org/name")
+        >>> YesNoJudge("{document} True? {claim}", "yes", "no")
 
     Args:
         template: What the judge reads. `{document}` and `{claim}` stand for the texts. In this
-            process, `{eos}` is the tokenizer's last token; at an endpoint, `{question}` is the
-            question, or nothing, and there may be several messages, each as (role, text).
+            process, `{eos}` is the tokenizer's end or separator. At an endpoint, `{question}` is
+            the question, or nothing, and there may be several messages, each as (role, text).
+        supported: What it answers of a claim that the document supports: the index of the class or
+            the id of the token, and at an endpoint the word. For one logit, give 1.
+        unsupported: What it answers of other claims. For one logit, give 0.
         weights: The name on the Hugging Face hub, or the folder, of a model that transformers
             reads: with two classes, with one logit (whose sigmoid is the probability of support),
             or an encoder-decoder that writes. None: the judge is at an endpoint.
-        supported: What it answers of a claim that the document supports: the index of the class or
-            the id of the token, at least 0, and at an endpoint the word.
-        unsupported: What it answers of other claims.
         limit: The probability of support from which a claim counts as supported, in (0, 1).
         window: The size of a window of the references, in demur's tokens, at least 50.
         most: The most of its own tokens that a judge in this process reads at once. If a window and
@@ -56,9 +56,9 @@ class YesNoJudge:
     """
 
     template: str | tuple[tuple[str, str], ...]
+    supported: int | str
+    unsupported: int | str
     weights: str | None = None
-    supported: int | str = 1
-    unsupported: int | str = 0
     limit: float = 0.5
     window: int = 320
     most: int = 512
@@ -68,34 +68,29 @@ class YesNoJudge:
     verdict: str = r"\W*(\w+)\W*"
 
     def __post_init__(self) -> None:
-        here, words = self.weights is not None, isinstance(self.template, str)
-        turns = [("user", self.template)] if words else self.template
-        if here and not words:
-            raise ValueError("template: expected one text for a judge in this process")
-        if not all(isinstance(turn, tuple) and len(turn) == 2 for turn in turns):
-            raise ValueError(f"template: expected messages as (role, text), got {self.template!r}")
+        here = self.weights is not None
+        words = isinstance(self.template, str)
+        if not words and (here or not all(isinstance(one, tuple) for one in self.template)):
+            raise ValueError(
+                "template: expected one text, or for an endpoint messages as (role, text), got "
+                f"{self.template!r}"
+            )
         fields = {*_FIELD.findall(f"{self.template} {'' if here else self.options}")}
-        unfit = fields & {"question" if here else "eos"}
-        if unfit or {"document", "claim"} - fields:
+        own = "eos" if here else "question"
+        if not {"document", "claim"} <= fields <= {"document", "claim", own}:
             raise ValueError(
                 "template: expected places for both texts, {document} and {claim}, and perhaps "
-                f"{{{'eos' if here else 'question'}}}, got {self.template!r}"
+                f"{{{own}}}, got {self.template!r}"
             )
         answers = (self.supported, self.unsupported)
-        kind, expected = (int, "indices of classes") if here else (str, "words")
-        if not all(isinstance(one, kind) and str(one)[:1] not in ("", "-") for one in answers) or (
-            len({str(one).lower() for one in answers}) == 1
-        ):
+        kind, expected = (int, "numbers from 0 on") if here else (str, "words")
+        known = [str(one).lower() for one in answers if isinstance(one, kind)]
+        if len({*known} - {""}) < 2 or any(one[0] == "-" for one in known):
             raise ValueError(f"supported, unsupported: expected two {expected}, got {answers}")
-        if _groups(self.verdict) < 1:
+        if not 0 < self.limit < 1 or self.window < 50 or re.compile(self.verdict).groups < 1:
             raise ValueError(
-                "verdict: expected a regular expression with a group for the answer, got "
-                f"{self.verdict!r}"
-            )
-        if not 0 < self.limit < 1 or self.window < 50:
-            raise ValueError(
-                "expected a limit in (0, 1) and a window of at least 50 tokens, got "
-                f"limit={self.limit} and window={self.window}"
+                "expected a limit in (0, 1), a window of at least 50 tokens and a verdict with a "
+                f"group, got {self.limit}, {self.window} and {self.verdict!r}"
             )
 
     def filled(self, **texts: str) -> str:
@@ -151,13 +146,6 @@ class YesNoJudge:
             return None
         words = {str(self.supported).lower(): True, str(self.unsupported).lower(): False}
         return words.get((found[1] or "").lower())
-
-
-def _groups(pattern: str) -> int:
-    try:
-        return re.compile(pattern).groups
-    except re.error:
-        return 0
 
 
 def _shown(reference: str | None, claim: str | None, question: str | None) -> dict[str, str]:

@@ -17,19 +17,6 @@ from demur.similarity.encoders import from_hub, refuse_random, weights_fingerpri
 from demur.similarity.yes_no import YesNoJudge
 
 _WRITES = "ForConditionalGeneration"
-_LEAST_SAID = 0.5
-"""The smallest probability that a model which writes begins with one of its two answers."""
-_YES = {"entailment", "supported", "consistent", "grounded", "faithful", "factual", "true", "yes"}
-_NO = {
-    "contradiction",
-    "unsupported",
-    "inconsistent",
-    "hallucinated",
-    "hallucination",
-    "false",
-    "no",
-}
-"""Names of classes that can only mean one thing."""
 
 
 class YesNoModel:
@@ -48,11 +35,6 @@ class YesNoModel:
         """Load the judge."""
         self.judge = judge
         self._tokenizer, self._model = _load(judge)
-        if "{eos}" in str(judge.template) and not self._tokenizer.eos_token:
-            raise ValueError(
-                f"template: the tokenizer of {str(self)!r} has no token for {{eos}}: write its "
-                "separator there, such as [SEP]"
-            )
         self._own = {*self._tokenizer.all_special_ids} - {self._tokenizer.unk_token_id}
         self._lock = lock()
 
@@ -78,10 +60,7 @@ class YesNoModel:
             DemurError: The model gave no probability.
         """
         with self._lock:
-            read = {
-                pair: self._read(_as_read(pair[0]), " ".join(_as_read(pair[1]).split()))
-                for pair in dict.fromkeys(pairs)
-            }
+            read = {pair: self._read(*map(_as_read, pair)) for pair in dict.fromkeys(pairs)}
             rows = {pair: one for pair, one in read.items() if not isinstance(one, str)}
             support = dict(zip(rows, self._run([*rows.values()]) if rows else (), strict=True))
         return [
@@ -91,25 +70,15 @@ class YesNoModel:
             for pair in pairs
         ]
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return the probability of support for each (document, claim), in [0, 1].
-
-        Raises:
-            DemurError: The model gave no probability, or cannot read a pair.
-        """
-        found = self.predict(pairs)
-        if unreadable := [one for one in found if isinstance(one, str)]:
-            raise DemurError(unreadable[0])
-        return [one[ClaimLabel.ENTAILMENT] for one in found if not isinstance(one, str)]
-
     def _read(self, document: str, claim: str) -> Sequence[int] | str:
         """Return the tokens of a pair, or why it cannot be judged."""
+        claim = " ".join(claim.split())  # so that it cannot look like a part of the template
         encode = partial(self._tokenizer, verbose=False)
         alone = encode(claim, add_special_tokens=False, return_offsets_mapping=True)
         tokens = zip(alone["input_ids"], alone["offset_mapping"], strict=True)
         if error := unread(str(self), claim, tokens, self._tokenizer.unk_token_id, document):
             return error
-        eos = self._tokenizer.eos_token
+        eos = self._tokenizer.eos_token or self._tokenizer.sep_token
         row, frame = (
             encode(self.judge.filled(document=texts[0], claim=texts[1], eos=eos))["input_ids"]
             for texts in ((document, claim), ("", ""))
@@ -130,7 +99,7 @@ class YesNoModel:
 
         padded = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt", verbose=False)
         inputs = dict(padded.to(self._model.device))
-        if writes := _WRITES in type(self._model).__name__:
+        if _WRITES in type(self._model).__name__:
             begin = self._model.config.decoder_start_token_id
             inputs["decoder_input_ids"] = torch.full_like(inputs["input_ids"][:, :1], begin)
         with torch.no_grad():
@@ -138,8 +107,6 @@ class YesNoModel:
         if logits.ndim == 3:
             logits = logits[:, 0]  # of the first token
         answers = [self.judge.supported, self.judge.unsupported]
-        if writes and logits.softmax(-1)[:, answers].sum(-1).min() < _LEAST_SAID:
-            raise DemurError(f"the judge {str(self)!r} was about to write neither of its answers")
         one_logit = logits.shape[-1] == 1
         shares = logits.sigmoid() if one_logit else logits[:, answers].softmax(-1)
         support: list[float] = shares[:, 0].tolist()
@@ -197,30 +164,12 @@ def _reader(judge: YesNoJudge, config: Any) -> Any:
         inside = {r"^\w+\.(?=(transformer|classifier)\.)": ""}
         return partial(transformers.T5ForTokenClassification.from_pretrained, key_mapping=inside)
     architectures = " ".join(config.architectures or ["nothing"])
-    writes, named = _WRITES in architectures, config.id2label or {}
-    if writes and (judge.supported, judge.unsupported) == (1, 0):
-        raise ValueError(
-            f"supported, unsupported: {judge.weights!r} writes, so expected the ids of two tokens"
-        )
-    supported, unsupported = (
-        str(named.get(at)).lower() for at in (judge.supported, judge.unsupported)
-    )
-    if not writes and config.num_labels == 2 and (supported in _NO or unsupported in _YES):
-        raise ValueError(
-            f"supported, unsupported: {judge.weights!r} calls its classes {named}: give "
-            f"supported={judge.unsupported}, unsupported={judge.supported}"
-        )
-    most = config.vocab_size if writes else 2
-    if max(int(judge.supported), int(judge.unsupported)) >= most:
-        raise ValueError(
-            f"supported, unsupported: {judge.weights!r} has no class or token of such a number"
-        )
-    if writes:
+    if _WRITES in architectures:
         return transformers.AutoModelForSeq2SeqLM.from_pretrained
     if "ForSequenceClassification" in architectures and config.num_labels <= 2:
         return transformers.AutoModelForSequenceClassification.from_pretrained
     raise ValueError(
         f"{judge.weights!r} gives no yes or no: its weights are those of {architectures}, with "
-        f"{config.num_labels} classes. Expected two classes, one logit, or a model that writes; "
-        "for NLI, checker='org/name'"
+        f"{config.num_labels} classes. Expected two classes, one logit, or an encoder-decoder that "
+        "writes; for NLI, checker='org/name'"
     )

@@ -338,7 +338,7 @@ def test_triplets_need_a_model_that_writes() -> None:
 
 @with_torch
 def test_a_judge_in_this_process_serves_no_other_judge(tmp_path: Path) -> None:
-    own = YesNoJudge("{document} {claim}", weights=tiny_classifier(tmp_path, "Roberta", 2))
+    own = YesNoJudge("{document} {claim}", 1, 0, weights=tiny_classifier(tmp_path, "Roberta", 2))
     with pytest.raises(ValueError, match="a yes-or-no judge checks the claims itself"):
         RefChecker(own, checker="bespoke-minicheck")
 

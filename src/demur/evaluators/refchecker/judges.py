@@ -64,6 +64,6 @@ def yes_no_judge(named: object) -> YesNoJudge | None:
 
 YES_NO_JUDGES = (
     f"a yes-or-no judge ({', '.join(NAMED)}). For another one, say how it is asked: "
-    "YesNoJudge('{document}{eos}{claim}', weights='org/name') of demur.evaluators"
+    "YesNoJudge('{document}{eos}{claim}', 1, 0, weights='org/name') of demur.evaluators"
 )
 """The names of yes-or-no judges, and what to do about another one, for errors."""
