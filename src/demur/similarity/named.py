@@ -22,8 +22,8 @@ class NamedJudge:
     size: str
     licence: str
     accuracy: float | None = None
-    """The balanced accuracy on LLM-AggreFact in percent, the macro mean of 11 sets; None if nobody
-    published one."""
+    """The balanced accuracy on LLM-AggreFact in percent, the macro mean of 11 sets, as it was
+    published; None if none was found."""
     measured_by: str = ""
     served_as: str = ""
     """The names by which servers know a judge at an endpoint."""
@@ -115,7 +115,7 @@ NAMED: Mapping[str, NamedJudge] = {
     ),
     "hhem": NamedJudge(
         _classifier(_HHEM, HHEM, revision=HHEM_2_1, base="google/flan-t5-base"),
-        *("0.1B", "Apache-2.0", 71.8, _LEADERBOARD),
+        *("0.1B", "Apache-2.0", 71.8, "not known"),
     ),
     "bespoke-minicheck": NamedJudge(
         _served(_BESPOKE, "Yes", "No"),
