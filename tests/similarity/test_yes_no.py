@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demur import ClaimLabel, DemurError, RefChecker, Sample
+from demur import ClaimLabel, DemurError, MissingExtraError, RefChecker, Sample
 from demur.similarity import NAMED, YesNoJudge, YesNoModel, load_nli, load_yes_no
 from support.tiny import (
     tiny_bi_encoder,
@@ -257,6 +258,15 @@ def test_a_description_that_cannot_be_meant_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         YesNoJudge(template, *answers, **options)
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_a_missing_package_is_named_with_its_extra_before_anything_is_fetched(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"sentence-transformers.*demur\[similarity\]"):
+        RefChecker("minicheck-roberta")
 
 
 @pytest.mark.parametrize("name", NAMED)

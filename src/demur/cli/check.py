@@ -40,14 +40,15 @@ def check(
     model: Annotated[
         str,
         typer.Option(
-            help="What checks: small, local, local:FILE.gguf, openai:NAME or ollama:NAME."
+            help="What checks: small, local, local:FILE.gguf, openai:NAME, ollama:NAME, or a "
+            "yes-or-no judge such as factcg."
         ),
     ] = "local",
     checker: Annotated[
         str | None,
         typer.Option(
             help="How claims are checked: auto, joint, per_claim, logprobs, adapter, or the name "
-            "of a CrossEncoder. [default: auto]"
+            "of a CrossEncoder or a yes-or-no judge. [default: auto]"
         ),
     ] = None,
     claims: Annotated[

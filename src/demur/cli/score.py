@@ -110,7 +110,7 @@ def score(
         str | None,
         typer.Option(
             help=f"refchecker, reverse-validation: the judge, {_MODEL}; for refchecker also "
-            "small. [default: local]"
+            "small, or a yes-or-no judge such as factcg. [default: local]"
         ),
     ] = None,
     validator: Annotated[

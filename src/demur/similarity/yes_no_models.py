@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, cached_property, partial
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from demur._system import lock
@@ -141,6 +142,8 @@ def _load(judge: YesNoJudge) -> tuple[Any, Any]:
         return _reader(judge, config)(weights, config=config, **where)
 
     with needs("sentence-transformers", "similarity", "a judge in this process"):
+        if find_spec("transformers") is None or find_spec("torch") is None:
+            raise ImportError("before anything is fetched")
         try:
             config, tokenizer = from_hub(what, source, revision, described)
         except ValueError as error:
