@@ -39,7 +39,6 @@ from demur.evaluators import (
 from demur.similarity import YesNoJudge
 from support import facts
 from support.answering import ASKED
-from support.decisions import TrueDecisions
 from support.fakes import ScriptedModel
 from support.judging import judging
 from support.openai_server import openai_server
@@ -56,10 +55,6 @@ def _right(number: int, found: Evaluation) -> bool:
 
 def refchecker(checker: str | YesNoJudge) -> RefChecker:
     return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
-
-
-def _deciding() -> RefChecker:
-    return RefChecker(TrueDecisions())
 
 
 @cache
@@ -273,7 +268,6 @@ EVALUATORS = [
         give=facts.described,
         asks=False,
     ),
-    _evaluator("refchecker decision", _deciding),
     _evaluator("refchecker served", _served),
     replace(
         _evaluator("refchecker yes or no", partial(refchecker, ASKED)), good=_right_by_yes_or_no

@@ -16,10 +16,8 @@ from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMe
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
-from demur import DemurError, Evaluation, RefChecker
+from demur import DemurError, RefChecker
 from demur.recording import open_recording, recorded
-from support import facts
-from support.decisions import KEY, HttpDecisions, decisions_server, sure
 from support.openai_server import Answer, openai_server
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {question}")
@@ -70,23 +68,6 @@ def test_a_judge_is_replayed_with_its_tokens(path: Path) -> None:
     assert first.passed
     assert again.claims == first.claims
     assert (again.usage.calls, again.usage.cached) == (0, 1)
-
-
-def test_a_decision_model_that_judges_is_replayed_too_from_another_place(path: Path) -> None:
-    def judged(url: str) -> Evaluation:
-        return RefChecker(HttpDecisions(base_url=url)).invoke(facts.sample(3))
-
-    def answered(request: dict[str, Any], number: int) -> dict[str, Any]:
-        return {name: sure("Neutral") for name in request["questions"]}
-
-    with decisions_server(answered) as server, recording(path):
-        first = judged(server.url)
-    assert KEY not in path.read_text("utf-8")
-    with recording(path, replay=True):
-        again = judged("http://127.0.0.1:9/elsewhere")
-    assert again.claims == first.claims
-    assert (again.usage.calls, again.usage.cached) == (0, 1)
-    assert again.usage.input_tokens == 0 < first.usage.input_tokens
 
 
 @pytest.mark.parametrize("stop", [None, ["---"]])

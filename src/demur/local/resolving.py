@@ -9,7 +9,6 @@ from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError, needs
 from demur.local.small_judge import SMALL
-from demur.runtime import decision_model
 
 _JUDGE = "judge"
 """The provider of judges that are served elsewhere."""
@@ -41,11 +40,6 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
     """
     if isinstance(model, BaseChatModel):
         return model
-    if decision_model(model) is not None:
-        raise TypeError(
-            f"{type(model).__name__} is a decision model, which writes nothing: use "
-            "RefChecker(model) to check, and a chat model here, or a name such as 'local'"
-        )
     if not isinstance(model, str):
         raise TypeError(
             f"expected a model name or a LangChain chat model, got {type(model).__name__}"

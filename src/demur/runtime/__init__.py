@@ -25,7 +25,6 @@ from demur.runtime.calls import (
     LocalCall,
     RunnableCall,
 )
-from demur.runtime.decision_models import DecisionModel, decision_model
 from demur.runtime.failures import cause_of, describe, is_interrupt
 from demur.runtime.frozen import FrozenRunnable, fields_of
 from demur.runtime.in_process import bounded, is_local
@@ -68,7 +67,6 @@ __all__ = [
     "Calls",
     "ChatCall",
     "Costs",
-    "DecisionModel",
     "FrozenRunnable",
     "Limit",
     "LocalCall",
@@ -92,7 +90,6 @@ __all__ = [
     "cause_of",
     "current_account",
     "current_scope",
-    "decision_model",
     "describe",
     "drive",
     "fields_of",

@@ -2,7 +2,7 @@
 
 This is the second stage. The checkers have the same shape: they take groups of claims and windows,
 and return one `WindowFinding` for each window and claim of a group. Those that ask a chat model are
-here; `classifying.py` and `deciding.py` have the others.
+here; `classifying.py` has the others.
 """
 
 from __future__ import annotations
@@ -283,7 +283,6 @@ def estimate(
     asked: Iterable[tuple[Sequence[AskedClaim], Sequence[Window]]],
     question: str | None,
     together: bool,
-    of_claim: int = 0,
 ) -> tuple[int, int]:
     """Estimate the number of requests for claims and windows, and the tokens of their prompts.
 
@@ -294,7 +293,6 @@ def estimate(
         asked: Groups of claims, each with the windows that its claims are checked against.
         question: The question that was answered.
         together: Whether a request lists several claims, as in `joint`.
-        of_claim: The tokens that a request has for each claim beside the claim's text.
     """
     messages = prompt.messages(reference=".", question=question, claim=".", claims=".")
     frame = sum(count_tokens(str(message.content)) for message in messages)
@@ -304,7 +302,6 @@ def estimate(
         requests = len(_groups(claims)) if together else len(claims)
         calls += requests * len(windows)
         tokens += len(windows) * (requests * frame + sum(map(count_tokens, texts)))
-        tokens += len(windows) * len(claims) * of_claim
         tokens += requests * sum(count_tokens(window_text(window)) for window in windows)
     return calls, tokens
 

@@ -19,7 +19,7 @@ from pydantic import Field, PrivateAttr, field_validator
 from demur._system import warn_once_a_minute
 from demur._text import without_sources
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
-from demur.evaluators.refchecker import checking, deciding
+from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.actions import label_by_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
 from demur.evaluators.refchecker.calculations import worked_out
@@ -39,7 +39,7 @@ from demur.evaluators.refchecker.letters import in_same_letters
 from demur.evaluators.refchecker.localization import with_quotes
 from demur.evaluators.refchecker.merging import counts_of, explanation, merged
 from demur.evaluators.refchecker.nearness import Chosen, choose, nearest_alone
-from demur.evaluators.refchecker.prompts import DECISION, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window, with_lines
 from demur.evaluators.refchecker.remembering import JudgedClaim, recall, remember
 from demur.evaluators.refchecker.retrieval import (
@@ -59,7 +59,6 @@ from demur.evaluators.thresholds import (
 from demur.local import ADAPTED, SMALL, SmallJudge, is_served, word_fit
 from demur.runtime import (
     CallPolicy,
-    DecisionModel,
     Steps,
     UndeterminedError,
     fields_of,
@@ -73,19 +72,17 @@ from demur.shapes import status_of_call
 from demur.similarity import NAMED, NLI, YesNoJudge, YesNoModel, load_nli, load_yes_no
 
 if TYPE_CHECKING:
-    from langchain_core.decisions import BaseDecisionModel
     from sentence_transformers import CrossEncoder
 
 _log = logging.getLogger(__name__)
 
-_DECISION = "decision"
 _YES_NO = "yes_no"
 _MODES = ("auto", "joint", "per_claim", "logprobs", "adapter")
 # The size of a window, in tokens; a yes-or-no judge has its own. A local model reads slowly and
 # loses track of long texts; a cross-encoder takes 512 tokens, the claim included.
 _WINDOW_TOKENS = {
     **{"joint": 3000, "per_claim": 3000, "logprobs": 700, "adapter": 560, "nli": 320},
-    **{SMALL: 320, _DECISION: 3000},
+    SMALL: 320,
 }
 # The number of windows of long references that a claim is checked against. Each further window
 # finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
@@ -93,13 +90,11 @@ _WINDOW_TOKENS = {
 _MAX_WINDOWS, _MAX_WINDOWS_HERE = 1, 4
 # The probability of Entailment from which a claim counts as supported. To let a wrong claim pass is
 # the worse mistake (docs/results.md has the figures). A cross-encoder for NLI is asked for its most
-# likely label. None of a decision model, or of a yes-or-no judge at an endpoint, lets it decide
-# without probabilities.
+# likely label. None of a yes-or-no judge at an endpoint lets it decide without probabilities.
 _SUPPORTED_FROM: dict[str, float | None] = {
     **{"logprobs": 0.5, "adapter": 0.5, "nli": None},
-    **{SMALL: 0.5, _DECISION: None, _YES_NO: None},
+    **{SMALL: 0.5, _YES_NO: None},
 }
-_TOGETHER = ("joint", _DECISION)
 _SHARE = 0.8
 """The entailed share that "soft" requires."""
 _PROMPTS = RefCheckerPrompts()
@@ -139,10 +134,9 @@ class RefChecker(ClaimEvaluator):
             any language model. It is for what the references do not speak of and for many answers
             at once, not for details in other words: of 100 wrong everyday claims it lets 65 pass,
             and "local" 14. Or "judge:http://host:8080": the judge of "local", which another
-            machine serves (`demur judge serve`). Or a decision model of LangChain
-            (`BaseDecisionModel`), which answers one question about each claim. Or a public
-            yes-or-no judge that runs in this process: a name such as "minicheck-roberta" (see
-            docs/judges.md), or a `YesNoJudge`. These judge sentences only.
+            machine serves (`demur judge serve`). Or a public yes-or-no judge that runs in this
+            process: a name such as "minicheck-roberta" (see docs/judges.md), or a `YesNoJudge`.
+            These judge sentences only.
         checker: How claims are labelled. "joint": all claims in one call per window of the
             references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
             but labelled by the log-probabilities of the reply's first token, which the endpoint
@@ -218,7 +212,7 @@ class RefChecker(ClaimEvaluator):
 
     def __init__(
         self,
-        model: str | Judge | YesNoJudge | BaseDecisionModel,
+        model: str | Judge | YesNoJudge,
         *,
         checker: str | CrossEncoder | YesNoJudge = "auto",
         claims: Literal["auto", "sentences", "triplets"] = "auto",
@@ -267,8 +261,6 @@ class RefChecker(ClaimEvaluator):
             self._mode = _YES_NO
             if self._yes_no.weights is not None:
                 self._classifier = load_yes_no(self._yes_no)
-        elif isinstance(judge, DecisionModel):
-            self._mode = _DECISION
         elif not isinstance(self.checker, str):
             self._mode, self._classifier = "nli", NLI(self.checker)
         elif self.checker not in _MODES:
@@ -300,7 +292,7 @@ class RefChecker(ClaimEvaluator):
     @property
     def _only_judges(self) -> bool:
         """Return whether the judge labels claims and writes nothing."""
-        judges = (SmallJudge, YesNoModel, DecisionModel)
+        judges = (SmallJudge, YesNoModel)
         return self._answers or isinstance(self._judge, judges) or is_served(self._judge)
 
     @property
@@ -319,8 +311,6 @@ class RefChecker(ClaimEvaluator):
         judge, own = "a yes-or-no judge", ["auto"]
         if isinstance(self._judge, SmallJudge):
             judge = repr(SMALL)
-        elif isinstance(self._judge, DecisionModel):
-            judge = "a decision model"
         elif is_served(self._judge):
             judge, own = "a judge at an address", ["auto", "adapter"]
         elif self._answers and isinstance(self._judge, BaseChatModel):
@@ -380,16 +370,14 @@ class RefChecker(ClaimEvaluator):
             checker = f"{checker}, the least support"
         elif (least := self._least) is not None:
             checker = f"{checker}, supported from {least}"
-        judge, prompts = self._judge, prompts_fingerprint(self.prompts)
-        if self._mode == _DECISION:
-            prompts = f"{prompts}, {deciding.QUESTIONS}"
+        judge = self._judge
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(judge) if isinstance(judge, BaseChatModel) else str(judge),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
-            "prompts": prompts,
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
@@ -483,7 +471,7 @@ class RefChecker(ClaimEvaluator):
             self._window_size,
             self._most_windows,
             lone=self._classifier is not None,
-            together=self._mode in _TOGETHER,
+            together=self._mode == "joint",
         )
         windows = [one.windows for one in chosen]
         if self._mode == SMALL:
@@ -491,7 +479,7 @@ class RefChecker(ClaimEvaluator):
             # Sentences, read by themselves, too, make the judge right more often (decision 60). But
             # those of several texts change with each text beside the right one (decision 67).
             windows = with_quotes(texts, near, of_several=not by_words)
-        windows = with_lines(windows, [lines[text] for text in texts], self._mode in _TOGETHER)
+        windows = with_lines(windows, [lines[text] for text in texts], self._mode == "joint")
         together: dict[tuple[Window, ...], list[int]] = defaultdict(list)
         for at, of_claim in enumerate(windows):
             together[of_claim].append(at)
@@ -543,10 +531,8 @@ class RefChecker(ClaimEvaluator):
         """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
         if groups and self._classifier is None:
-            together = self._mode in _TOGETHER
-            of_claim = deciding.OF_CLAIM if self._mode == _DECISION else 0
-            asked = self._yes_no or self._prompt
-            calls, tokens = checking.estimate(asked, groups, question, together, of_claim)
+            asked, together = self._yes_no or self._prompt, self._mode == "joint"
+            calls, tokens = checking.estimate(asked, groups, question, together)
         return {"calls": calls, "tokens": tokens}
 
     @property
@@ -562,8 +548,8 @@ class RefChecker(ClaimEvaluator):
     @property
     def _prompt(self) -> Prompt:
         """Return the prompt that asks the chat model for labels."""
-        own = {"adapter": ADAPTED, _DECISION: DECISION}
-        prompt: Prompt = own.get(self._mode) or getattr(self.prompts, self._mode)
+        own = ADAPTED if self._mode == "adapter" else None
+        prompt: Prompt = own or getattr(self.prompts, self._mode)
         return prompt
 
     @property
@@ -587,8 +573,6 @@ class RefChecker(ClaimEvaluator):
             if self._mode == SMALL:
                 return with_words(check, word_fit(), self._least, by_words)
             return check
-        if isinstance(self._judge, DecisionModel):
-            return deciding.decided(self._judge, self._least)
         if self._yes_no is not None:
             return checking.answered(self._chat, self._yes_no, self._least)
         chat, prompt = self._chat, self._prompt

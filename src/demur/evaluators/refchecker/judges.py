@@ -7,7 +7,6 @@ from typing import TypeAlias
 from langchain_core.language_models import BaseChatModel
 
 from demur.local import SMALL, SmallJudge, judge_at, resolve_model
-from demur.runtime import decision_model
 from demur.similarity import NAMED, YesNoJudge, YesNoModel, load_yes_no
 
 Judge: TypeAlias = BaseChatModel | SmallJudge | YesNoModel
@@ -18,8 +17,7 @@ def resolve_judge(model: object) -> Judge:
 
     It is the small judge for "small", a yes-or-no judge in this process for its name or its
     description, the judge at an address for "judge:http://host:8080" (`ServedJudge`), and a chat
-    model for other names. For a decision model, it is the chat model that asks it
-    (`DecisionModel`).
+    model for other names.
 
     Raises:
         ValueError, TypeError, DemurError: As in `resolve_model`.
@@ -40,12 +38,9 @@ def resolve_judge(model: object) -> Judge:
         )
     if isinstance(model, str) and (served := judge_at(model)) is not None:
         return served
-    if (asked := decision_model(model)) is not None:
-        return asked
     if not isinstance(model, (str, BaseChatModel)):
         raise TypeError(
-            "expected a model name, a LangChain chat model, a YesNoJudge, or a decision model "
-            "(BaseDecisionModel of langchain-core 1.8 or later), got "
+            "expected a model name, a LangChain chat model or a YesNoJudge, got "
             f"{type(model).__name__}"
         )
     try:
