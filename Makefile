@@ -12,7 +12,7 @@ GROUPED := $(SIDE_BY_SIDE) loadgroup
 # little differently with each. With a given secret the model is asked the same every time. Its
 # tests run one by one, because it uses all cores.
 ON_THE_MODEL := DEMUR_SECRET=tests $(IN_VENV) pytest
-REAL := tests/real integrations/llama-index/tests/test_real.py integrations/langchain/tests/test_real.py
+REAL := tests/real integrations/llama-index/tests/test_real.py
 LEFT_OUT :=
 
 .PHONY: help demo test test-all check lint quick fast smoke-real slow real notebooks documentation \
