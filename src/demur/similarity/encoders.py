@@ -61,7 +61,7 @@ def from_hub(what: str, name: str, revision: str | None, load: Callable[..., T])
         what: What is loaded, for errors.
         name: Its name on the hub, or its folder.
         revision: Its commit. None: the newest, or what the cache has.
-        load: A function that loads it, with the further arguments `local_files_only`.
+        load: A function that loads it, with the further argument `local_files_only`.
 
     Raises:
         DemurError: It is in neither, and the hub does not answer or does not have it.

@@ -37,6 +37,7 @@ class YesNoModel:
         self.judge = judge
         self._tokenizer, self._model = _load(judge)
         self._own = {*self._tokenizer.all_special_ids} - {self._tokenizer.unk_token_id}
+        self._of_template = self._count_own(self._row("", ""))
         self._lock = lock()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -74,17 +75,14 @@ class YesNoModel:
     def _read(self, document: str, claim: str) -> Sequence[int] | str:
         """Return the tokens of a pair, or why it cannot be judged."""
         claim = " ".join(claim.split())  # so that it cannot look like a part of the template
-        encode = partial(self._tokenizer, verbose=False)
-        alone = encode(claim, add_special_tokens=False, return_offsets_mapping=True)
+        alone = self._tokenizer(
+            claim, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
         tokens = zip(alone["input_ids"], alone["offset_mapping"], strict=True)
         if error := unread(str(self), claim, tokens, self._tokenizer.unk_token_id, document):
             return error
-        eos = self._tokenizer.eos_token or self._tokenizer.sep_token
-        row, frame = (
-            encode(self.judge.filled(document=texts[0], claim=texts[1], eos=eos))["input_ids"]
-            for texts in ((document, claim), ("", ""))
-        )
-        if sum(token in self._own for token in row) != sum(token in self._own for token in frame):
+        row = self._row(document, claim)
+        if self._count_own(row) != self._of_template:
             # It could end the document, or begin another claim.
             return f"a text holds a token that the judge {str(self)!r} has for itself"
         if len(row) > self.judge.most:
@@ -92,8 +90,16 @@ class YesNoModel:
                 f"passage and claim have {len(row)} tokens, and the judge {str(self)!r} reads at "
                 f"most {self.judge.most} at once: give RefChecker smaller window_tokens"
             )
-        found: Sequence[int] = row
-        return found
+        return row
+
+    def _row(self, document: str, claim: str) -> Sequence[int]:
+        eos = self._tokenizer.eos_token or self._tokenizer.sep_token
+        text = self.judge.filled(document=document, claim=claim, eos=eos)
+        tokens: Sequence[int] = self._tokenizer(text, verbose=False)["input_ids"]
+        return tokens
+
+    def _count_own(self, tokens: Sequence[int]) -> int:
+        return sum(token in self._own for token in tokens)
 
     def _run(self, rows: Sequence[Sequence[int]]) -> list[float]:
         import torch

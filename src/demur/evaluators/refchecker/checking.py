@@ -69,50 +69,30 @@ def _side_by_side(check: _OfGroup) -> Checker:
 def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """Check all claims of a group in one request for each window.
 
-    If the reply has no label for some claims, these are asked about again, as in `in_groups`.
+    If the reply has no label for some claims, these are asked about again under the same numbers,
+    in groups half as large, until a request holds one claim. A claim that was alone in its first
+    request is asked about once more.
     """
 
-    def call(window: Window, question: str | None, listed: Listed) -> ChatCall:
+    def call(window: Window, question: str | None, listed: Mapping[int, str]) -> ChatCall:
         text = "\n".join(f"{number}. {text}" for number, text in listed.items())
         shown = prompt.messages(reference=window_text(window), question=question, claims=text)
         return ChatCall(model, shown, "checking")
 
-    def read(outcome: Outcome[Reply], window: Window, listed: Listed, first: bool) -> Answers:
+    def read(
+        outcome: Outcome[Reply], window: Window, listed: Mapping[int, str], first: bool
+    ) -> Mapping[int, WindowFinding]:
         if outcome.error is not None:
-            return dict.fromkeys(listed, WindowFinding(error=outcome.error)), []
+            return dict.fromkeys(listed, WindowFinding(error=outcome.error))
         text = without_echo(_whole_lines(outcome.value), [window_text(window), *listed.values()])
         # After a reply that lost count, the next one has to number its labels.
         labels = parse_numbered_labels(text, [*listed], not first)
-        findings = {at: _finding(label, outcome.value) for at, label in labels.items()}
-        return findings, [at for at in listed if findings[at].label is None]
-
-    return in_groups(call, read)
-
-
-Listed = Mapping[int, str]
-"""The claims of one request: their texts by their numbers, from 1 on."""
-Answers = tuple[Mapping[int, WindowFinding], Sequence[int]]
-"""The findings by the numbers of the claims, and the claims that are worth asking about again."""
-
-
-def in_groups(
-    call: Callable[[Window, str | None, Listed], ChatCall],
-    read: Callable[[Outcome[Reply], Window, Listed, bool], Answers],
-) -> Checker:
-    """Return a checker that asks about several claims in one request.
-
-    Claims are asked about again under the same numbers, in groups half as large, until a request
-    holds one claim. A claim that was alone in its first request is asked about once more.
-
-    Args:
-        call: Makes the request about a window, for the question that was answered.
-        read: Reads the outcome of such a request. It is told whether the request was a first one.
-    """
+        return {at: _finding(label, outcome.value) for at, label in labels.items()}
 
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        def listed(group: Sequence[int]) -> Listed:
+        def listed(group: Sequence[int]) -> Mapping[int, str]:
             return {n + 1: claims[n].text if n - 1 in group else claims[n].alone for n in group}
 
         findings = [[WindowFinding() for _ in claims] for _ in windows]
@@ -123,12 +103,12 @@ def in_groups(
             outcomes = yield from ask_all(calls)
             again: list[tuple[int, list[int]]] = []
             for (at, group), outcome in zip(requests, outcomes, strict=True):
-                found, unread = read(outcome, windows[at], listed(group), first)
+                found = read(outcome, windows[at], listed(group), first)
                 for number, finding in found.items():
                     findings[at][number - 1] = finding
-                if len(group) > 1 or first:
-                    half = -(-len(group) // 2)
-                    again += [(at, part) for part in in_parts([n - 1 for n in unread], half)]
+                if outcome.error is None and (len(group) > 1 or first):
+                    unread = [n for n in group if findings[at][n].label is None]
+                    again += [(at, part) for part in in_parts(unread, -(-len(group) // 2))]
             requests, first = again, False
         return findings
 

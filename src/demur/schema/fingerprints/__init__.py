@@ -24,14 +24,13 @@ from demur.schema.fingerprints.models import (
     model_fingerprint,
     request_fingerprint,
 )
-from demur.schema.fingerprints.values import fields_in, host_of
+from demur.schema.fingerprints.values import host_of
 
 __all__ = [
     "Difference",
     "differences_between",
     "digest",
     "endpoint_of",
-    "fields_in",
     "fingerprint",
     "flat",
     "function_fingerprint",
