@@ -18,6 +18,7 @@ from demur.evaluators.base import ExtractedClaims as ExtractedClaims
 from demur.evaluators.base import LabelledClaims as LabelledClaims
 from demur.evaluators.base import as_sample as as_sample
 from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators.call_grounding import CallGrounding, MissingValue, missing_values
 from demur.evaluators.cascade import Cascade
 from demur.evaluators.citation_support import CitationSupport
 from demur.evaluators.fewl import FEWL, FEWLPrompts, Fitted, NeighborStore, Pairs
@@ -54,6 +55,7 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "FEWL",
     "AllFalse",
     "AnswerRelevance",
+    "CallGrounding",
     "Cascade",
     "CitationSupport",
     "Evaluator",
@@ -62,6 +64,7 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "Fitted",
     "LMvsLM",
     "Matcher",
+    "MissingValue",
     "NeighborStore",
     "Pairs",
     "RefChecker",
@@ -74,5 +77,6 @@ __all__ = [  # other names serve other rooms and are not part of the public inte
     "YesNoJudge",
     "ZeroShot",
     "as_evaluator",
+    "missing_values",
     "summarize",
 ]

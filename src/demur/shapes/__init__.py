@@ -31,6 +31,7 @@ from demur.shapes.finding import (
     under_context_keys,
     with_found,
 )
+from demur.shapes.given import given_texts
 from demur.shapes.messages import (
     find_messages,
     is_users,
@@ -70,6 +71,7 @@ __all__ = [
     "find_messages",
     "find_question",
     "fits",
+    "given_texts",
     "is_users",
     "kind_of",
     "last_chunks",

@@ -160,7 +160,7 @@ def rejected_in(messages: Sequence[BaseMessage]) -> int:
     return int(counts[-1]) if counts else 0
 
 
-def named_apart(config: RunnableConfig | None = None) -> RunnableConfig:
+def named_apart(config: RunnableConfig | None = None, name: str = "demur:guard") -> RunnableConfig:
     """Return the guard's config, made from the config of the running node.
 
     The name of the run has a colon, which no name of a node can have. LangGraph streams the output
@@ -169,9 +169,10 @@ def named_apart(config: RunnableConfig | None = None) -> RunnableConfig:
 
     Args:
         config: The config of the node. None: the one of the current context.
+        name: The name of the guard's run.
     """
     kept = {key: value for key, value in (config or {}).items() if key != "run_id"}
-    return cast(RunnableConfig, {**kept, "run_name": "demur:guard"})
+    return cast(RunnableConfig, {**kept, "run_name": name})
 
 
 def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:

@@ -77,7 +77,7 @@ def missing_strings(
         if len(missing) == _MOST_MISSING:
             break
     return tuple(
-        MissingString(string=one, nearest=_nearest(plain_signs(one), texts)) for one in missing
+        MissingString(string=one, nearest=nearest(plain_signs(one), texts)) for one in missing
     )
 
 
@@ -87,11 +87,11 @@ def _lacking(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         if not _has_time(clock, texts):
             yield clock.span()
     tokens = [*_TOKEN.finditer(claim)]
-    stands = cache(lambda said: _stands(said, texts))
+    in_texts = cache(lambda said: stands(said, texts))
     for at, token in enumerate(tokens):
         if not _found(claim, token, texts):
             runs = (claim[run[0].start() : run[-1].end()] for run in _groups(tokens, at))
-            if not any(map(stands, runs)):
+            if not any(map(in_texts, runs)):
                 yield token.span()
 
 
@@ -127,30 +127,31 @@ def _found(claim: str, token: re.Match[str], texts: Sequence[str]) -> bool:
     if len(said) > LONGEST:
         return True
     if not any(map(str.isdigit, said)):
-        return not _CODE.search(said) or _stands(said, texts)
+        return not _CODE.search(said) or stands(said, texts)
     if _CLOCK.match(claim, token.start()) or _DAY_AND_MONTH.match(claim, token.start()):
         return True
     if _NUMBER.fullmatch(said):
         return _has_number(claim, *token.span(), texts)
-    if _LIKE_NUMBERS.fullmatch(said) or _stands(said, texts):
+    if _LIKE_NUMBERS.fullmatch(said) or stands(said, texts):
         return True
     if not _IN_GROUPS.fullmatch(said):
         return False
     # A date, a season, a score, a range, or a part of a number that has groups.
     few = sum(map(str.isdigit, said)) < _LEAST_DIGITS
-    return few or bool(_YEAR.search(said)) or all(_stands(part, texts) for part in said.split("-"))
+    return few or bool(_YEAR.search(said)) or all(stands(part, texts) for part in said.split("-"))
 
 
 # -- Identifiers -----------------------------------------------------------------------------------
 
 _SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _VERSION = re.compile(r"v(?=\d)", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\W_]+")
 _MOST_COMPARED = 2000
 _MOST_GROUPS = 8
 """The most groups of an identifier with spaces in it, such as an IBAN."""
 
 
-def _stands(said: str, texts: Sequence[str]) -> bool:
+def stands(said: str, texts: Sequence[str]) -> bool:
     """Return whether a text has the letters and digits of an identifier."""
     bare = _SCHEME.sub("", said, count=1)
     forms = dict.fromkeys((bare, _VERSION.sub("", bare, count=1)))
@@ -164,7 +165,7 @@ def _stands(said: str, texts: Sequence[str]) -> bool:
 @lru_cache(maxsize=256)
 def _bare(text: str) -> str:
     """Return the letters and digits of a text, in which a search is fast."""
-    return "".join(filter(str.isalnum, text.lower()))
+    return _SEPARATORS.sub("", text.lower())
 
 
 @lru_cache(maxsize=1024)
@@ -191,7 +192,7 @@ def _is_group(token: re.Match[str]) -> bool:
     return said.isupper() or (not said.islower() and any(map(str.isdigit, said)))
 
 
-def _nearest(said: str, texts: Sequence[str]) -> str | None:
+def nearest(said: str, texts: Sequence[str]) -> str | None:
     """Return the string of the texts that is most like another, as it stands there."""
     near: dict[str, str] = {}
     for text in texts:
@@ -223,7 +224,7 @@ def _has_number(claim: str, start: int, end: int, texts: Sequence[str]) -> bool:
         return True
     # A long number may be an identifier, which the texts write in groups.
     in_groups = said.isdigit() and len(said) > 4
-    return has_value(claim, start, end, texts) or (in_groups and _stands(said, texts))
+    return has_value(claim, start, end, texts) or (in_groups and stands(said, texts))
 
 
 def _has_time(clock: re.Match[str], texts: Sequence[str]) -> bool:
@@ -231,7 +232,7 @@ def _has_time(clock: re.Match[str], texts: Sequence[str]) -> bool:
     return (
         clock[2] == "00"
         or any(_minutes(clock) == _minutes(one) for text in texts for one in _CLOCK.finditer(text))
-        or _stands(clock[1] + clock[2], texts)
+        or stands(clock[1] + clock[2], texts)
     )
 
 

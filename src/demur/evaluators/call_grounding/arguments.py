@@ -1,0 +1,179 @@
+"""Say which values among a call's arguments have to be given, by the schema, the name and the form.
+
+What is to be written or searched, chosen, sorted or limited is the model's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from demur.shapes import READING
+
+Kind = Literal["free", "number", "date", "identifier", "address", "phone", "name"]
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_TEXTS = re.compile(
+    "answer|body|caption|cause|code|command|comment|content|css|description|detail|"
+    "explanation|expression|filter|html|instruction|justification|keyword|"
+    "markdown|message|note|prompt|q|query|question|reason|remark|"
+    "script|search|sql|statement|subject|summary|text"
+)
+_SETTINGS = re.compile(
+    "currency|count|depth|direction|encoding|format|height|idempotency|lang|language|limit|"
+    "locale|max|min|nonce|offset|page|per|priority|retrie|scale|size|sort|status|"
+    "timeout|timezone|top|type|tz|unit|width"
+)
+_IDENTIFIERS = re.compile(
+    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|"
+    "domain|email|file|filename|from|handle|host|iban|id|key|link|mail|number|"
+    "path|phone|reference|repo|repository|sku|to|tracking|url|uri|username"
+)
+_NAMES = re.compile(
+    "agent|assignee|attendee|author|beneficiary|client|company|contact|"
+    "customer|doctor|employee|guest|holder|hotel|invitee|item|landlord|manager|"
+    "merchant|name|owner|participant|passenger|patient|payee|person|"
+    "product|project|property|recipient|restaurant|reviewer|room|seller|"
+    "sender|student|supplier|teacher|team|tenant|user|vendor"
+)
+_PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
+_MONEY = re.compile(
+    "amount|balance|budget|cost|deposit|discount|fee|payment|price|refund|rent|salary|"
+    "subtotal|sum|tip|total|value"
+)
+_MAKING = frozenset(["add", "create", "export", "generate", "make", "save", "upload", "write"])
+_MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
+_LONGEST, _MOST_WORDS = 200, 7
+_SMALL = 100
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
+_CHOICE = re.compile(r"[a-z]+(?:[-_ :/][a-z]+)*")
+_CAPITAL = re.compile(r"\b[^\W\d_a-z]")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Hold one value among the arguments of a call."""
+
+    path: str
+    """Where it stands: "items[0].sku"."""
+    value: str | int | float
+    words: tuple[str, ...]
+    """The words of its name, in lower case."""
+    hint: str
+    """What the schema says of it, in lower case."""
+    kind: Kind
+
+    @property
+    def is_money(self) -> bool:
+        """Return whether its name is that of an amount."""
+        return _has(_MONEY, self.words)
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case: "orderId" has "order" and "id"."""
+    return tuple(word.lower() for word in _WORDS.findall(name))
+
+
+def arguments(
+    tool: str, args: Mapping[str, Any], schema: Mapping[str, Any], checked: Mapping[str, bool]
+) -> Iterator[Argument]:
+    """Yield the values among the arguments of a call that are strings and numbers.
+
+    Args:
+        tool: The tool's name.
+        args: The arguments.
+        schema: The JSON schema of the arguments; {} if it is not known.
+        checked: Settings that overrule what is known of an argument: whether the values of
+            "TOOL.ARGUMENT", or of all arguments of "TOOL", have to be given.
+    """
+    for name, value in args.items():
+        said = checked.get(f"{tool}.{name}", checked.get(tool))
+        for path, last, one, node in _leaves(name, name, value, schema, schema):
+            hint = f"{last} {node.get('description') or ''}".lower()
+            words = words_of(last)
+            kind = _kind(one, words, words_of(tool), node)
+            if said is False:
+                kind = "free"
+            elif said and kind == "free":
+                kind = "number" if isinstance(one, (int, float)) else "identifier"
+            yield Argument(path, one, words, hint, kind)
+
+
+def _leaves(
+    path: str, name: str, value: Any, parent: Mapping[str, Any], root: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str | int | float, Mapping[str, Any]]]:
+    properties = parent.get("properties")
+    node = _resolved((properties if isinstance(properties, Mapping) else {}).get(name), root)
+    yield from _inside(path, name, value, node, root)
+
+
+def _inside(
+    path: str, name: str, value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str | int | float, Mapping[str, Any]]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _leaves(f"{path}.{key}", str(key), one, node, root)
+    elif isinstance(value, (list, tuple)):
+        items = _resolved(node.get("items"), root)
+        for at, one in enumerate(value):
+            yield from _inside(f"{path}[{at}]", name, one, items, root)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+        yield path, name, value, node
+
+
+def _resolved(node: Any, root: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part of a schema with what it refers to, and its alternatives in one."""
+    if not isinstance(node, Mapping):
+        return {}
+    found = dict(node)
+    reference = found.pop("$ref", None)
+    if isinstance(reference, str):
+        target: Any = root
+        for step in reference.lstrip("#/").split("/"):
+            target = target.get(step, {}) if isinstance(target, Mapping) else {}
+        found = {**target, **found} if isinstance(target, Mapping) else found
+    for some in ("anyOf", "oneOf", "allOf"):
+        for one in found.pop(some, ()):
+            other = _resolved(one, root)
+            chosen = [*found.get("enum", ()), *other.get("enum", ())]
+            found = {**other, **found, **({"enum": chosen} if chosen else {})}
+    return found
+
+
+def _kind(
+    value: str | int | float, words: tuple[str, ...], tool: tuple[str, ...], node: Mapping[str, Any]
+) -> Kind:
+    """Return what a value is, by the words of its name and of its tool; "free" needs no source."""
+    if value in node.get("enum", ()) or value in (node.get("const"), node.get("default")):
+        return "free"
+    is_id = _has(_IDENTIFIERS, words[-1:])
+    if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
+        if is_id and isinstance(value, (str, int)):
+            return "identifier"
+        small = abs(float(value)) < _SMALL and float(value).is_integer()
+        chosen = _has(_SETTINGS, words) or small or tool[0] in READING
+        return "free" if chosen and not _has(_MONEY, words) else "number"
+    if len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS:
+        return "free"
+    if _DATE.fullmatch(value):
+        return "date"
+    made = tool[0] in _MAKING and _has(_MADE, words[-1:])
+    if made or _has(_TEXTS, words[-1:]) or (not is_id and _has(_SETTINGS, words)):
+        return "free"
+    if _ADDRESS.fullmatch(value):
+        return "address"
+    if _has(_PHONES, words) or _PHONE.fullmatch(value):
+        return "phone"
+    if is_id or (any(map(str.isdigit, value)) and not _CHOICE.fullmatch(value)):
+        return "identifier"
+    return "name" if _has(_NAMES, words) and _CAPITAL.search(value) else "free"
+
+
+def _has(some: re.Pattern[str], words: tuple[str, ...]) -> bool:
+    """Return whether one of the words, or its singular, is one of `some`."""
+    return any(some.fullmatch(form) for word in words for form in (word, word.removesuffix("s")))

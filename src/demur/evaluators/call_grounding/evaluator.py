@@ -1,0 +1,180 @@
+"""Judge a tool call by whether somebody gave the values of its arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pydantic import Field
+
+from demur.evaluators.base import Evaluator
+from demur.evaluators.call_grounding.arguments import arguments
+from demur.evaluators.call_grounding.values import Given, is_given, is_placeholder, nearest_to
+from demur.runtime import CallPolicy, Steps, UndeterminedError, ask_all, fields_of
+from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, MissingString, Sample
+
+GROUNDED, UNGROUNDED = "grounded", "ungrounded"
+
+
+@dataclass(frozen=True)
+class MissingValue:
+    """Hold a value of a call's arguments that nobody gave."""
+
+    path: str
+    """Where it stands among the arguments, such as "items[0].sku"."""
+    value: str
+    nearest: str | None
+    """The most similar string that was given; None if none is similar."""
+
+    def __str__(self) -> str:
+        """Return what is missing, and what is most like it, in words."""
+        near = "" if self.nearest is None else f"; the most similar value given is {self.nearest}"
+        return f"{self.path}: nobody gave {self.value!r}{near}"
+
+
+def missing_values(
+    call: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    texts: Sequence[str],
+    *,
+    checked: Mapping[str, bool] | None = None,
+    today: date | None = None,
+    question: str = "",
+) -> tuple[MissingValue, ...]:
+    """Return the values of a call's arguments that nobody gave. No model is asked.
+
+    Values are sought if the argument's name, the schema and their form make them exact:
+    identifiers, addresses, paths, phone numbers, amounts, versions, dates, and names. Free are
+    texts that are written or searched, choices of the schema, its defaults, settings such as limits
+    and sort orders, names of what is made, truth values, and whole numbers below 100 that are no
+    amounts.
+
+    A value was given if it stands in a text, in this writing or another; if it is a number that a
+    calculation gives, as `RefChecker` works it out; or if it is a date that follows from today or
+    from a text. A placeholder ("<order id>") never was.
+
+    Args:
+        call: The call, with `name` and `args`.
+        schema: The JSON schema of its arguments; {} if it is not known.
+        texts: What was given: messages of the user, results of tools, what is known.
+        checked: Settings by "TOOL.ARGUMENT" or "TOOL": True has its values sought, False not.
+        today: The date of the conversation; None: the date of this machine.
+        question: What the user said last, which may tell how figures are worked out.
+    """
+    return _checked(call, schema, texts, checked or {}, today, question)[1]
+
+
+def _checked(
+    call: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    texts: Sequence[str],
+    checked: Mapping[str, bool],
+    today: date | None,
+    question: str,
+) -> tuple[int, tuple[MissingValue, ...]]:
+    """Return how many values were sought, and which of them nobody gave."""
+    every = [*arguments(str(call["name"]), call["args"], schema, checked)]
+    given = Given(tuple(texts), today or date.today(), question)
+    sought = [one for one in every if one.kind != "free" or is_placeholder(one)]
+    missing = tuple(
+        MissingValue(one.path, str(one.value), nearest_to(one, given))
+        for one in sought
+        if is_placeholder(one) or not is_given(one, every, given)
+    )
+    return len(sought), missing
+
+
+class CallGrounding(Evaluator):
+    """Judge a tool call by whether somebody gave the values of its arguments. No model is asked.
+
+    The sample's `answer` is the call, `{"name": ..., "args": {...}}`, and its `contexts` are what
+    was given (see `missing_values`). `metadata` may have the JSON schema of the arguments under
+    "schema", and the date under "today" ("2026-12-01").
+
+    `score` is the share of the values that were given, in [0, 1]; `label` is "grounded" or
+    "ungrounded". Each missing value is a claim, labelled Unsupported, with its path and the most
+    similar string. A call without such values states nothing to check. An answer that is no call
+    is undetermined.
+
+    Examples:
+        >>> call = {"name": "refund", "args": {"order_id": "ORD-48213"}}
+        >>> CallGrounding().invoke({"answer": call, "contexts": ["Refund ORD-48231, please."]})
+
+    Args:
+        checked: Settings by "TOOL.ARGUMENT" or "TOOL", as `missing_values` takes them.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: Accepted as by the other evaluators; it has no effect, since no call is made.
+    """
+
+    checked: Mapping[str, bool] = Field(default_factory=dict)
+
+    def __init__(
+        self,
+        *,
+        checked: Mapping[str, bool] | None = None,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
+        """Make the evaluator; the class describes its arguments."""
+        checked = dict(checked or {})
+        super().__init__(**fields_of(locals()))
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Return the name of the class and the settings."""
+        settings = json.dumps(dict(self.checked), sort_keys=True)
+        return {"evaluator": type(self).__qualname__, "checked": settings}
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask_all(())
+        call = _call_in(sample.answer)
+        about = sample.metadata
+        today = about.get("today")
+        sought, missing = _checked(
+            call,
+            about.get("schema") or {},
+            [document.page_content for document in (*sample.contexts, *sample.known)],
+            self.checked,
+            date.fromisoformat(today) if isinstance(today, str) else today,
+            sample.question or "",
+        )
+        claims = tuple(
+            Claim(
+                text=f"{one.path} = {one.value}",
+                path=f"$.args.{one.path}",
+                label=ClaimLabel.UNSUPPORTED,
+                missing_strings=(MissingString(string=one.value, nearest=one.nearest),),
+            )
+            for one in missing
+        )
+        if not sought:
+            return Evaluation(name=self.get_name(), label=ABSTAIN)
+        return Evaluation(
+            name=self.get_name(),
+            score=1 - len(missing) / sought,
+            label=UNGROUNDED if missing else GROUNDED,
+            passed=not missing,
+            explanation="; ".join(map(str, missing)),
+            claims=claims,
+            details={"values": sought},
+        )
+
+
+def _call_in(answer: str) -> Mapping[str, Any]:
+    """Return the call that an answer is.
+
+    Raises:
+        UndeterminedError: The answer is no call.
+    """
+    try:
+        call = json.loads(answer)
+    except ValueError:
+        call = None
+    if not isinstance(call, dict) or not isinstance(call.get("args"), dict) or "name" not in call:
+        raise UndeterminedError(
+            'the answer is no call: expected {"name": ..., "args": {...}} as JSON'
+        )
+    return call

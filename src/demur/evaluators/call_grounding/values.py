@@ -1,0 +1,262 @@
+"""Say whether a value was given: in these letters, in another writing, or as what follows.
+
+In doubt, a value was given.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property, lru_cache
+
+from langchain_core.documents import Document
+
+from demur.evaluators.call_grounding.arguments import Argument
+from demur.evaluators.refchecker.calculations import worked_out
+from demur.evaluators.refchecker.exact_strings import missing_strings, nearest, stands
+from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, TIME, Figure, figures
+from demur.schema import Sample
+
+_CENT, _HUNDRED = Decimal("0.005"), Decimal(100)
+_DAY = 86400
+_NEAR, _SOON = 7, 14
+_MONTH_IN_DAYS = 30.4
+_MOST_DATES = 40
+_PIECE = re.compile(r"\d+|[^\W\d_]+")
+_SPOKEN = re.compile(r"\s*[\[(]?\b(at|dot)\b[\])]?\s*", re.IGNORECASE)
+_SEGMENT = re.compile(r"(?:^\w+://(?:www\.)?)?([^/?&=#]+)")
+_PHONE = re.compile(r"\+?\d[\d\s()/.-]{4,22}\d")
+_LEAST_OF_PHONE, _COUNTRY = 6, 3
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_TITLES = re.compile("mr|mrs|ms|dr|prof|herr|frau|mme|monsieur|madame|sir|the|and|of|inc|ltd|gmbh")
+_TEMPLATE = re.compile(
+    r"<[^<>]*>|\[[^\[\]]*\]|\{+[^{}]*\}+|.*\byour[-_ ].*|.*x{3,}.*|\.{2,}|-+|\?+|_+"
+    r"|string|todo|tbd|placeholder|(?:insert|enter)[-_ ].*|foo|bar|baz|dummy",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"n/?a|none|null|unknown|undefined|test|example|sample|.*\b(?:john|jane)[-_. ]?(?:doe|smith)\b"
+    r".*|.*\b(?:example|domain|company)\.(?:com|org|net)\b.*|acme.*"
+    r"|\D*(?:0?1234?5?6?7?8?9?0?|0+|1{3,})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Hold what was given to an agent."""
+
+    texts: tuple[str, ...]
+    today: date
+    question: str = ""
+    """What the user said last."""
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the figures of all texts."""
+        return tuple(one for text in self.texts for one in figures(text))
+
+    def has(self, said: str) -> bool:
+        """Return whether a text has a string, apart from other letters and digits."""
+        wanted = re.compile(rf"(?<!\w){re.escape(said.lower())}(?!\w)")
+        low = said.lower()
+        return any(low in text and wanted.search(text) for text in map(_lower, self.texts))
+
+
+def is_placeholder(one: Argument) -> bool:
+    """Return whether a value only holds a place, and cannot be one that somebody gave."""
+    return isinstance(one.value, str) and bool(_TEMPLATE.fullmatch(one.value.strip()))
+
+
+def is_given(one: Argument, beside: Sequence[Argument], given: Given) -> bool:
+    """Return whether a value stands in what was given, or follows from it.
+
+    Args:
+        one: The argument.
+        beside: All arguments of the call, whose numbers may be counts: 3 of one price.
+        given: What was given.
+    """
+    said = str(one.value).strip()
+    if isinstance(one.value, str) and _EXAMPLE.fullmatch(said):
+        return given.has(said)
+    if one.kind == "number":
+        return _number(one, beside, given)
+    if given.has(said):
+        return True
+    if one.kind == "date":
+        return _date(said, given)
+    if one.kind == "address":
+        return _address(said, given)
+    if one.kind == "phone" and _phone(said, given):
+        return True
+    if one.kind == "name" or not any(map(str.isdigit, said)):
+        return _name(said, given)
+    return _identifier(said, given)
+
+
+def nearest_to(one: Argument, given: Given) -> str | None:
+    """Return the string that was given and is most like a value, if one is."""
+    return nearest(str(one.value), given.texts)
+
+
+# -- Strings ---------------------------------------------------------------------------------------
+
+
+def _identifier(said: str, given: Given) -> bool:
+    if stands(said, (*given.texts, " ".join(given.texts))):
+        return True
+    if re.search(r"[\s,;]", said):  # several, or one among words
+        return not missing_strings(said, given.texts)
+    # "ORD-48231" for order 48231, where the sign is known from elsewhere.
+    pieces = _PIECE.findall(said)
+    long = any(piece.isdigit() and len(piece) > 3 for piece in pieces)
+    return long and all(stands(piece, given.texts) for piece in pieces)
+
+
+def _address(said: str, given: Given) -> bool:
+    if "@" in said and "/" not in said:
+        spoken = {"at": "@", "dot": "."}
+        texts = (_SPOKEN.sub(lambda of: spoken[of[1].lower()], text) for text in given.texts)
+        return said.lower() in " ".join(texts).lower()
+    # A path or an address may be put together from what was given.
+    segments = [segment for segment in _SEGMENT.findall(said) if segment.strip(".~")]
+    return all(map(given.has, segments))
+
+
+def _name(said: str, given: Given) -> bool:
+    words = [word for word in _WORD.findall(said) if not _TITLES.fullmatch(word.lower())]
+    texts = [*map(_folded, given.texts)]
+    return all(
+        any(
+            re.search(rf"(?<![^\W\d_]){re.escape(form)}", text)
+            for form in _forms(word)
+            for text in texts
+        )
+        for word in words
+    )
+
+
+def _phone(said: str, given: Given) -> bool:
+    """Return whether a number was given, with the code of its country or without it."""
+    own = _national(said)
+    others = (_national(found) for text in given.texts for found in _PHONE.findall(text))
+    return len(own) >= _LEAST_OF_PHONE and any(
+        abs(len(own) - len(other)) <= _COUNTRY and (own.endswith(other) or other.endswith(own))
+        for other in others
+        if len(other) >= _LEAST_OF_PHONE
+    )
+
+
+def _national(said: str) -> str:
+    return "".join(filter(str.isdigit, said.replace("(0)", ""))).lstrip("0")
+
+
+def _forms(word: str) -> Iterator[str]:
+    yield _folded(word)
+    yield _folded(re.sub("([aou])e", r"\1", word.lower()))
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in apart if not unicodedata.combining(sign))
+
+
+@lru_cache(maxsize=256)
+def _lower(text: str) -> str:
+    return text.lower()
+
+
+# -- Numbers ---------------------------------------------------------------------------------------
+
+
+def _number(one: Argument, beside: Sequence[Argument], given: Given) -> bool:
+    value = abs(Decimal(str(one.value)))
+    written = f"{value.normalize():f}"
+    if given.has(written) or (value > _HUNDRED and stands(written, given.texts)):
+        return True
+    values = [value]
+    if value < 1:
+        values.append(value * _HUNDRED)
+    if value % 1 == 0 and ("cent" in one.hint or "minor" in one.hint or one.is_money):
+        values.append(value / _HUNDRED)
+    for said in (*values, *_in_units(value, one.words[-1])):
+        if any(said in (of.value, of.value / of.scale) for of in given.figures):
+            return True
+        if any(said != said.to_integral() and abs(of.value - said) < _CENT for of in given.figures):
+            return True
+    return any(_follows(said, one, beside, given) for said in values)
+
+
+def _in_units(value: Decimal, word: str) -> Iterator[Decimal]:
+    """Yield a number in the base unit of the unit that its name has: `timeout_seconds`."""
+    for of in figures(f"{value:f} {word}"):
+        if of.kind != NUMBER:
+            yield of.value
+
+
+def _follows(value: Decimal, one: Argument, beside: Sequence[Argument], given: Given) -> bool:
+    counts = [
+        f"{' '.join(other.words)} {other.value}"
+        for other in beside
+        if other is not one and isinstance(other.value, int)
+    ]
+    sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, given.texts)))
+    kinds = {of.kind for of in given.figures}.difference((DATE, MONTHS, TIME))
+    for unit in ("", *(kind for kind in kinds if len(kind) == 1 or kind.isupper())):
+        claim = f"{', '.join([*counts, ' '.join(one.words)])} {value:f} {unit}"
+        if any(found.follows for found in worked_out(claim, claim, sample)):
+            return True
+    return False
+
+
+# -- Dates -----------------------------------------------------------------------------------------
+
+
+def _date(said: str, given: Given) -> bool:
+    """Return whether a date was said, or follows from today or from what was said.
+
+    It follows if it is within two weeks of today, begins or ends a month, is the day of a month
+    that was said ("on the 21st"), or comes a duration that was said after or before another date.
+    """
+    found = next((one for one in figures(said) if one.kind == DATE), None)
+    if found is None:
+        return True
+    day = date.fromordinal(int(found.value))
+    today = given.today.toordinal()
+    away = day.toordinal() - today
+    tomorrow = date.fromordinal(day.toordinal() + 1)
+    if abs(away) <= _SOON or day.day == 1 or tomorrow.day == 1:
+        return True
+    dates = {
+        moved
+        for one in given.figures
+        if one.kind == DATE
+        for moved in (int(one.value), _in_year(date.fromordinal(int(one.value)), day.year))
+    }
+    ordinal = rf"(?<!\d){day.day}(?:st|nd|rd|th|\.|er|e|º)?(?![\d])"
+    if abs(away) <= 62 and any(re.search(ordinal, text) for text in given.texts):
+        return True
+    spans = {0, *(_days(one) for one in given.figures if one.kind in (TIME, MONTHS))}
+    bases = [today, *sorted(dates, key=lambda one: abs(one - day.toordinal()))[:_MOST_DATES]]
+    return day.toordinal() in dates or any(
+        abs(abs(day.toordinal() - base) - span) <= _NEAR
+        for base in bases
+        for span in spans
+        if span >= _NEAR or base in dates
+    )
+
+
+def _in_year(day: date, year: int) -> int:
+    return day.replace(year=year, day=min(day.day, 28) if day.month == 2 else day.day).toordinal()
+
+
+def _days(one: Figure) -> int:
+    return round(float(one.value) / _DAY if one.kind == TIME else float(one.value) * _MONTH_IN_DAYS)

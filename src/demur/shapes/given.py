@@ -1,0 +1,80 @@
+"""Collect what an agent was given, from whose texts the arguments of its calls must come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+
+from demur.shapes.forms import as_messages
+from demur.shapes.outcomes import status_of_result
+
+# What may be left of a result that only repeats what was sought: no name, and no number but zeros.
+_NOTHING_ELSE = re.compile(r"(?:[^\W\d_]|[\W_]|0|[45]0\d)*")
+_MOST_LEFT = 150
+# The arguments by which a call names what it makes.
+_NAMES = re.compile(r"(?:.*_)?(?:branch|file|file_?name|folder|name|path|tag|title)", re.IGNORECASE)
+_LONGEST_NAME = 100
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|/)")
+
+
+def given_texts(messages: Sequence[Any], *, untrusted: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what an agent was given in a conversation, text by text.
+
+    These are the messages of the user and the system, the results and the errors of tools, and how
+    earlier calls that were done named what they made (`create_branch(name=...)`). What the model
+    said is not given. A result that says nothing but the arguments of its own call is without them,
+    as in `No results for "ORD-1"`.
+
+    Args:
+        messages: The messages, in LangChain's classes, in short form, or dumped.
+        untrusted: The names of tools whose results do not count, since others write into them.
+    """
+    texts: list[str] = []
+    calls: dict[str | None, ToolCall] = {}
+    for message in as_messages(messages):
+        if isinstance(message, AIMessage):
+            calls |= {call["id"]: call for call in message.tool_calls}
+        elif not isinstance(message, ToolMessage):
+            texts.append(str(message.text))
+        else:
+            call = calls.get(message.tool_call_id)
+            name = message.name or (call["name"] if call else "")
+            if name not in untrusted:
+                args = call["args"] if call else {}
+                texts += _returned(message, name, args)
+    return tuple(text for text in texts if text.strip())
+
+
+def _returned(message: ToolMessage, tool: str, args: Mapping[str, Any]) -> Iterator[str]:
+    text = _unescaped(str(message.text))
+    failed = message.status == "error" or status_of_result(text, tool, args) == "failed"
+    rest = text
+    for value in sorted(_strings(args), key=len, reverse=True):
+        rest = rest.replace(value, " ")
+    left = " ".join(rest.split())
+    yield rest if failed or (len(left) < _MOST_LEFT and _NOTHING_ELSE.fullmatch(left)) else text
+    if not failed:
+        yield from (
+            value
+            for name, value in args.items()
+            if isinstance(value, str) and len(value) < _LONGEST_NAME and _NAMES.fullmatch(name)
+        )
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings and the numbers in a value, as they are written."""
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _strings(one)
+    elif value and not isinstance(value, bool):
+        yield str(value)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text without the escapes of JSON, at any depth."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else "/", text)
