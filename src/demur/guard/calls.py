@@ -10,9 +10,20 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic_core import to_json
 
-from demur.evaluators import CallGrounding
+from demur.evaluators import CallGrounding, MissingValue
 from demur.guard.guard import Guard
 from demur.schema import Evaluation, Sample
+
+_TOLD = """\
+{tool} was not run, because its arguments have values that nobody gave:
+{missing}
+Take each value from what the user said or from the result of a tool. If it stands nowhere, look \
+it up with a tool, or ask the user for it. Do not guess."""
+
+
+def told(tool: str, missing: Sequence[MissingValue]) -> str:
+    """Return what the model is told of a stopped call."""
+    return _TOLD.format(tool=tool, missing="\n".join(f"- {one}" for one in missing))
 
 
 def stopping(

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
 from demur.evaluators import CallGrounding, missing_values
-from demur.guard import REFUSAL, AnswerRejected, Guard, stopping
+from demur.guard import REFUSAL, AnswerRejected, Guard, stopping, told
 from demur.shapes import given_texts, this_turn
 from langchain_demur._messages import MARK, marked
 from langchain_demur._run import MESSAGES, named_apart, view_of
@@ -24,11 +24,6 @@ OnCall = Literal["abstain", "interrupt", "block"]
 _RUN = "demur:call"
 _STOPPED = {"outcome": "stopped"}
 _REASON = "the calls had values that nobody gave"
-_TOLD = """\
-{tool} was not run, because its arguments have values that nobody gave:
-{missing}
-Take each value from what the user said or from the result of a tool. If it stands nowhere, look \
-it up with a tool, or ask the user for it. Do not guess."""
 
 Result = ToolMessage | Command[Any]
 
@@ -154,10 +149,9 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
         missing = missing_values(call, schema, texts, checked=checked, today=today, question=asked)
         if not missing:
             return None
-        listed = "\n".join(f"- {one}" for one in missing)
         return _Stopped(
             ToolMessage(
-                _TOLD.format(tool=call["name"], missing=listed),
+                told(call["name"], missing),
                 tool_call_id=call["id"],
                 name=call["name"],
                 status="error",

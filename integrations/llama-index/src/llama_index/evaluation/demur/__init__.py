@@ -2,6 +2,7 @@
 
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._result import GuardResult, trace_of
+from llama_index.evaluation.demur.calls import grounded_tools
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.evaluators import (
     HallucinationEvaluator,
@@ -22,5 +23,6 @@ __all__ = [
     "RefCheckerEvaluator",
     "ScoreEventHandler",
     "as_chat_model",
+    "grounded_tools",
     "trace_of",
 ]

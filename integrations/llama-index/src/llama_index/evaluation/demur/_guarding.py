@@ -102,14 +102,14 @@ class Guarding:
 
     def answer(self, ask: Ask) -> Answer | Opened:
         """Return the checked answer, or the stream that the engine opened, for `stream` to read."""
-        telling = _Telling()
+        telling = Telling()
         output = self._guard.invoke(ask, telling.config)
         telling.take(output)
         return output.get("opened") or telling.answer
 
     async def aanswer(self, ask: Ask) -> Answer | Opened:
         """Do the same as `answer`, natively asynchronous."""
-        telling = _Telling()
+        telling = Telling()
         output = await self._guard.ainvoke(ask, telling.config)
         telling.take(output)
         return output.get("opened") or telling.answer
@@ -124,7 +124,7 @@ class Guarding:
             opened: The stream.
             done: Called with the answer, before the stream ends.
         """
-        telling = _Telling()  # made here, because it notes the span of the caller
+        telling = Telling()  # made here, because it notes the span of the caller
 
         def read() -> Generator[str, None, None]:
             for chunk in self._guard.stream(_taking_up(ask, opened), telling.config):
@@ -138,7 +138,7 @@ class Guarding:
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> AsyncGenerator[str, None]:
         """Do the same as `stream`, natively asynchronous."""
-        telling = _Telling()
+        telling = Telling()
 
         async def read() -> AsyncGenerator[str, None]:
             chunks = self._guard.astream(_taking_up(ask, opened), telling.config)
@@ -202,7 +202,7 @@ def _taking_up(ask: Ask, opened: Opened) -> Ask:
 # --- Events -------------------------------------------------------------------------------------
 
 
-class _Telling(BaseCallbackHandler):
+class Telling(BaseCallbackHandler):
     """Listen to the guard of one call, and report to LlamaIndex's dispatcher."""
 
     run_inline = True  # run in the call's own task, because it takes only microseconds

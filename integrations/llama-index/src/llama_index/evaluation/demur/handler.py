@@ -265,7 +265,8 @@ class ScoreEventHandler(BaseEventHandler):
         around = self._around()
         query = _Query(event.span_id or event.id_, event.tags)
         if around is not None:
-            around.guarded = True
+            # A stopped call of a tool is no answer, so the answer is still scored.
+            around.guarded |= event.trace.outcome != "blocked"
             query.root, query.meter = around.root, around.meter
         self._over(query, Said(), event.trace)
 
