@@ -17,11 +17,14 @@ from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
     FEWL,
+    CallGrounding,
     Fitted,
     NeighborStore,
+    call_in,
     default_configuration,
     resolve_judge,
 )
+from demur.runtime import UndeterminedError
 from demur.schema import Sample, Threshold
 from demur.scoring import Prepare, Scorer
 from demur.similarity import resolve_similarity
@@ -223,6 +226,21 @@ def _entity_is_a_name(sample: Sample) -> str | None:
     return f"metadata 'entity': expected the name of what the answer is about, got {entity!r:.100}"
 
 
+# -- Calls -----------------------------------------------------------------------------------------
+
+
+def _call_grounding(options: Options, results: Path) -> Method:
+    return Method({"call-grounding": CallGrounding()}, {})
+
+
+def _is_call(sample: Sample) -> str | None:
+    try:
+        call_in(sample)
+    except UndeterminedError as error:
+        return str(error)
+    return None
+
+
 def _plain(value: Any) -> Any:
     """Return a setting as a JSON value."""
     return value.model_dump(mode="json") if isinstance(value, Threshold) else value
@@ -239,6 +257,7 @@ _REFCHECKER_OPTIONS = (
 _REVERSE_OPTIONS = ("config", "model", "validator", "matcher", "threshold", "max_concurrency")
 
 METHODS: dict[str, Maker] = {
+    "call-grounding": Maker((), lambda options: _is_call, _call_grounding),
     "fewl": Maker(_FEWL_OPTIONS, _fewl_check, _fewl, DESCRIPTIONS),
     "refchecker": Maker(_REFCHECKER_OPTIONS, lambda options: _has_references, _refchecker),
     "reverse-validation": Maker(

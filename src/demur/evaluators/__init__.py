@@ -19,6 +19,7 @@ from demur.evaluators.base import LabelledClaims as LabelledClaims
 from demur.evaluators.base import as_sample as as_sample
 from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
 from demur.evaluators.call_grounding import CallGrounding, MissingValue, missing_values
+from demur.evaluators.call_grounding import call_in as call_in
 from demur.evaluators.cascade import Cascade
 from demur.evaluators.citation_support import CitationSupport
 from demur.evaluators.fewl import FEWL, FEWLPrompts, Fitted, NeighborStore, Pairs

@@ -16,7 +16,7 @@ _NOTHING_ELSE = re.compile(r"(?:[^\W\d_]|[\W_]|0|[45]0\d)*")
 _MOST_LEFT = 150
 # The arguments by which a call names what it makes.
 _NAMES = re.compile(r"(?:.*_)?(?:branch|file|file_?name|folder|name|path|tag|title)", re.IGNORECASE)
-_LONGEST_NAME = 100
+_SHORTEST, _LONGEST_NAME = 3, 100
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|/)")
 
 
@@ -49,32 +49,36 @@ def given_texts(messages: Sequence[Any], *, untrusted: Collection[str] = ()) -> 
 
 
 def _returned(message: ToolMessage, tool: str, args: Mapping[str, Any]) -> Iterator[str]:
-    text = _unescaped(str(message.text))
-    failed = message.status == "error" or status_of_result(text, tool, args) == "failed"
-    rest = text
+    text = rest = _unescaped(str(message.text))
     for value in sorted(_strings(args), key=len, reverse=True):
         rest = rest.replace(value, " ")
+    named = [
+        value
+        for name, value in args.items()
+        if isinstance(value, str) and len(value) < _LONGEST_NAME and _NAMES.fullmatch(name)
+    ]
+    if rest == text and not named:
+        yield text
+        return
+    failed = message.status == "error" or status_of_result(text, tool, args) == "failed"
     left = " ".join(rest.split())
     yield rest if failed or (len(left) < _MOST_LEFT and _NOTHING_ELSE.fullmatch(left)) else text
-    if not failed:
-        yield from (
-            value
-            for name, value in args.items()
-            if isinstance(value, str) and len(value) < _LONGEST_NAME and _NAMES.fullmatch(name)
-        )
+    yield from () if failed else named
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield the strings and the numbers in a value, as they are written."""
+    """Yield the strings and the numbers in a value, but for short ones, which stand anywhere."""
     if isinstance(value, Mapping):
         value = [*value.values()]
     if isinstance(value, (list, tuple)):
         for one in value:
             yield from _strings(one)
-    elif value and not isinstance(value, bool):
+    elif not isinstance(value, bool) and len(str(value)) >= _SHORTEST:
         yield str(value)
 
 
 def _unescaped(text: str) -> str:
     """Return a text without the escapes of JSON, at any depth."""
+    if "\\" not in text:
+        return text
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else "/", text)

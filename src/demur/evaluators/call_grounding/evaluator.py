@@ -130,15 +130,13 @@ class CallGrounding(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask_all(())
-        call = _call_in(sample.answer)
-        about = sample.metadata
-        today = about.get("today")
+        call, schema, today = call_in(sample)
         sought, missing = _checked(
             call,
-            about.get("schema") or {},
+            schema,
             [document.page_content for document in (*sample.contexts, *sample.known)],
             self.checked,
-            date.fromisoformat(today) if isinstance(today, str) else today,
+            today,
             sample.question or "",
         )
         claims = tuple(
@@ -163,18 +161,27 @@ class CallGrounding(Evaluator):
         )
 
 
-def _call_in(answer: str) -> Mapping[str, Any]:
-    """Return the call that an answer is.
+def call_in(sample: Sample) -> tuple[Mapping[str, Any], Mapping[str, Any], date | None]:
+    """Return the call that a sample's answer is, its schema and its date.
 
     Raises:
-        UndeterminedError: The answer is no call.
+        UndeterminedError: The answer is no call, or the metadata has another schema or date.
     """
     try:
-        call = json.loads(answer)
+        call = json.loads(sample.answer)
     except ValueError:
         call = None
+    schema, today = (sample.metadata.get(name) for name in ("schema", "today"))
     if not isinstance(call, dict) or not isinstance(call.get("args"), dict) or "name" not in call:
         raise UndeterminedError(
             'the answer is no call: expected {"name": ..., "args": {...}} as JSON'
         )
-    return call
+    if not isinstance(schema or {}, Mapping):
+        raise UndeterminedError("metadata 'schema': expected a JSON schema of the arguments")
+    try:
+        day = date.fromisoformat(today) if isinstance(today, str) else today
+    except ValueError:
+        day = ""
+    if not isinstance(day, date | None):
+        raise UndeterminedError(f"metadata 'today': expected a date, 2026-12-01, got {today!r}")
+    return call, schema or {}, day
