@@ -21,9 +21,9 @@ def adapted(given: object) -> Any:
     """Return an evaluator, or a list of evaluators, in a form that demur takes.
 
     Args:
-        given: An evaluator of this package, whose prompts have no effect if they are updated later;
-            another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; or anything else,
-            which is returned unchanged for `demur.evaluators.as_evaluator` to take or to refuse.
+        given: An evaluator of this package; another `BaseEvaluator`, such as LlamaIndex's
+            FaithfulnessEvaluator; or anything else, which is returned unchanged for
+            `demur.evaluators.as_evaluator` to take or to refuse.
     """
     if isinstance(given, (list, tuple)):
         return [adapted(one) for one in given]

@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -27,11 +26,9 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 
 from demur import CallPolicy, DemurError, Evaluation, RefChecker, Sample, Threshold
 from demur.evaluators import EvaluatorLike, RefCheckerPrompts, as_evaluator
-from demur.runtime.prompting import Prompt
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._nodes import as_documents, as_retriever
-from llama_index.evaluation.demur._prompts import as_prompt, as_template
 from llama_index.evaluation.demur._reply import Reply, read
 from llama_index.evaluation.demur._result import evidence_of
 
@@ -84,10 +81,7 @@ class HallucinationEvaluator(BaseEvaluator):
 
     @property
     def evaluator(self) -> Runnable[Any, Evaluation]:
-        """Return demur's evaluator, a Runnable from `Sample` to `Evaluation`.
-
-        An update of the prompts replaces it with another object.
-        """
+        """Return demur's evaluator, a Runnable from `Sample` to `Evaluation`."""
         return self._evaluator
 
     @property
@@ -216,30 +210,14 @@ class HallucinationEvaluator(BaseEvaluator):
             return _result(await self._evaluator.ainvoke(sample), sample)
 
     def _get_prompts(self) -> PromptDictType:
-        prompts = _prompts_of(getattr(self._evaluator, "prompts", None))
-        return {name: as_template(prompt) for name, prompt in prompts.items()}
+        return {}
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
 
     def _update_prompts(self, prompts_dict: Mapping[str, BasePromptTemplate]) -> None:
-        evaluator: Any = self._evaluator
-        prompts: Any = getattr(evaluator, "prompts", None)
-        now, ours = _prompts_of(prompts), _prompts_of(type(prompts)())
-        unknown = [name for name in prompts_dict if name not in now]
-        if unknown:
-            raise ValueError(
-                f"unknown prompts {', '.join(map(repr, unknown))}: expected some of "
-                f"{', '.join(map(repr, now)) or 'none'}"
-            )
-        # RefChecker gives the question to every prompt.
-        further = {"question"} if isinstance(evaluator, RefChecker) else set()
-        updated = {
-            name: as_prompt(name, template, ours[name], now[name], further)
-            for name, template in prompts_dict.items()
-        }
-        if updated and (changed := replace(prompts, **updated)) != prompts:
-            self._evaluator = evaluator.model_copy(update={"prompts": changed})
+        if prompts_dict:
+            raise ValueError("demur's prompts are no templates: give an evaluator its prompts=...")
 
 
 class RefCheckerEvaluator(HallucinationEvaluator):
@@ -302,13 +280,6 @@ class RefCheckerEvaluator(HallucinationEvaluator):
                 call_policy=call_policy,
             )
         )
-
-
-def _prompts_of(prompts: Any) -> dict[str, Prompt]:
-    """Return the prompts in a dataclass by name; an evaluator without one has none."""
-    named = fields(prompts) if is_dataclass(prompts) else ()
-    found = {field.name: getattr(prompts, field.name) for field in named}
-    return {name: one for name, one in found.items() if isinstance(one, Prompt)}
 
 
 def _sample(

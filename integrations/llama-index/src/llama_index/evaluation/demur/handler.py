@@ -265,8 +265,7 @@ class ScoreEventHandler(BaseEventHandler):
         around = self._around()
         query = _Query(event.span_id or event.id_, event.tags)
         if around is not None:
-            # A stopped call of a tool is no answer, so the answer is still scored.
-            around.guarded |= event.trace.outcome != "blocked"
+            around.guarded = True
             query.root, query.meter = around.root, around.meter
         self._over(query, Said(), event.trace)
 
