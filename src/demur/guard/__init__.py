@@ -3,8 +3,8 @@
 from demur.guard.arguments import OnError as OnError
 from demur.guard.arguments import Streaming as Streaming
 from demur.guard.budget import Budget
-from demur.guard.calls import stopping as stopping
-from demur.guard.calls import told as told
+from demur.guard.calls import CallCheck as CallCheck
+from demur.guard.calls import StoppedCall as StoppedCall
 from demur.guard.capture import Capture as Capture
 from demur.guard.edits import Citation
 from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE, USAGE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import date
 from typing import Any, Literal, TypeGuard
 
@@ -14,9 +14,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
-from demur.evaluators import CallGrounding, missing_values
-from demur.guard import REFUSAL, AnswerRejected, Guard, stopping, told
-from demur.shapes import given_texts, this_turn
+from demur.guard import REFUSAL, AnswerRejected, CallCheck, StoppedCall
+from demur.shapes import this_turn
 from langchain_demur._messages import MARK, marked
 from langchain_demur._run import MESSAGES, named_apart, view_of
 
@@ -84,11 +83,10 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
             raise ValueError(
                 f"on_fail: expected 'abstain', 'interrupt' or 'block', got {on_fail!r}"
             )
-        self._known = known
-        self._untrusted = [untrusted] if isinstance(untrusted, str) else untrusted
-        self._evaluator = CallGrounding(checked=checked)
+        untrusted = [untrusted] if isinstance(untrusted, str) else untrusted
+        self._check = CallCheck(untrusted, dict(checked or {}), today)
+        self._known, self._refusal = known, refusal
         self._tries, self._on_fail = tries, on_fail
-        self._refusal, self._today = refusal, today
         self._schemas: dict[str, tuple[Any, Mapping[str, Any]]] = {}
 
     @hook_config(can_jump_to=["end"])
@@ -115,12 +113,9 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
             return handler(request)
         if allowed := self._allowed(call, request):
             return handler(allowed)
-        try:
+        with suppress(*self._kept_quiet(request)):
             call.guard.invoke(None, named_apart(request.runtime.config, _RUN))
-        except AnswerRejected:
-            if call.is_last and self._on_fail == "block":
-                raise
-        return call.message
+        return _message(call, request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
@@ -131,35 +126,21 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
             return await handler(request)
         if allowed := self._allowed(call, request):
             return await handler(allowed)
-        try:
+        with suppress(*self._kept_quiet(request)):
             await call.guard.ainvoke(None, named_apart(request.runtime.config, _RUN))
-        except AnswerRejected:
-            if call.is_last and self._on_fail == "block":
-                raise
-        return call.message
+        return _message(call, request)
 
-    def _stopped(self, request: ToolCallRequest) -> _Stopped | None:
-        """Return the call with what nobody gave; None if everything was given."""
-        messages = view_of(request.state).get(MESSAGES, [])
+    def _stopped(self, request: ToolCallRequest) -> StoppedCall | None:
         known = self._known(request) if callable(self._known) else self._known
-        texts = (*given_texts(messages, untrusted=self._untrusted), *known)
-        call, schema, today = request.tool_call, self._schema(request), self._today()
-        asked = next((str(one.text) for one in reversed(messages) if one.type == "human"), "")
-        checked = self._evaluator.checked
-        missing = missing_values(call, schema, texts, checked=checked, today=today, question=asked)
-        if not missing:
-            return None
-        return _Stopped(
-            ToolMessage(
-                told(call["name"], missing),
-                tool_call_id=call["id"],
-                name=call["name"],
-                status="error",
-                response_metadata={MARK: _STOPPED},
-            ),
-            stopping(call, schema, texts, self._evaluator, today, asked),
-            is_last=_stops(messages) + 1 >= self._tries,
-        )
+        call, messages = request.tool_call, _messages(request)
+        return self._check.stopped(call, self._schema(request), messages, known)
+
+    def _is_last(self, request: ToolCallRequest) -> bool:
+        """Return whether the last try of the turn is over with this call."""
+        return _stops(_messages(request)) + 1 >= self._tries
+
+    def _kept_quiet(self, request: ToolCallRequest) -> tuple[type[Exception], ...]:
+        return () if self._on_fail == "block" and self._is_last(request) else (AnswerRejected,)
 
     def _schema(self, request: ToolCallRequest) -> Mapping[str, Any]:
         """Return the schema of the tool's arguments as the model has it, made once."""
@@ -172,13 +153,13 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
             self._schemas[tool.name] = made = (tool, parameters)
         return made[1]
 
-    def _allowed(self, call: _Stopped, request: ToolCallRequest) -> ToolCallRequest | None:
+    def _allowed(self, call: StoppedCall, request: ToolCallRequest) -> ToolCallRequest | None:
         """Return the call that a person approved or edited; None if none did."""
-        if not call.is_last or self._on_fail != "interrupt":
+        if self._on_fail != "interrupt" or not self._is_last(request):
             return None
         named = {"name": request.tool_call["name"], "args": request.tool_call["args"]}
         allowed = {"action_name": named["name"], "allowed_decisions": ["approve", "edit", "reject"]}
-        asked = {**named, "description": str(call.message.text)}
+        asked = {**named, "description": call.text}
         answer = interrupt({"action_requests": [asked], "review_configs": [allowed]})
         (decision,) = answer["decisions"]
         if decision["type"] == "edit":
@@ -188,14 +169,19 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
         return request if decision["type"] == "approve" else None
 
 
-@dataclass(frozen=True)
-class _Stopped:
-    """Hold what becomes of a stopped call."""
+def _messages(request: ToolCallRequest) -> Sequence[BaseMessage]:
+    messages: Sequence[BaseMessage] = view_of(request.state).get(MESSAGES, ())
+    return messages
 
-    message: ToolMessage
-    guard: Guard[None, Any]
-    is_last: bool
-    """Whether the last try of the turn is over with it."""
+
+def _message(call: StoppedCall, request: ToolCallRequest) -> ToolMessage:
+    return ToolMessage(
+        call.text,
+        tool_call_id=request.tool_call["id"],
+        name=request.tool_call["name"],
+        status="error",
+        response_metadata={MARK: _STOPPED},
+    )
 
 
 def _is_stopped(message: BaseMessage) -> TypeGuard[ToolMessage]:

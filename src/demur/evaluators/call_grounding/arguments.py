@@ -91,37 +91,28 @@ def arguments(
         checked: Settings that overrule what is known of an argument: whether the values of
             "TOOL.ARGUMENT", or of all arguments of "TOOL", have to be given.
     """
-    for name, value in args.items():
-        said = checked.get(f"{tool}.{name}", checked.get(tool))
-        for path, last, one, node in _leaves(name, name, value, schema, schema):
-            hint = f"{last} {node.get('description') or ''}".lower()
-            words = words_of(last)
-            kind = _kind(one, words, words_of(tool), node)
-            if said is False:
-                kind = "free"
-            elif said and kind == "free":
-                kind = "number" if isinstance(one, (int, float)) else "identifier"
-            yield Argument(path, one, words, hint, kind)
+    for path, name, value, node in _leaves("", "", args, schema, schema):
+        argument = f"{tool}.{path.split('.')[0].split('[')[0]}"
+        said = checked.get(argument, checked.get(tool))
+        words = words_of(name)
+        kind: Kind = _kind(value, words, words_of(tool), node) if said is not False else "free"
+        if said and kind == "free":
+            kind = "identifier" if isinstance(value, str) else "number"
+        yield Argument(path, value, words, f"{name} {node.get('description', '')}".lower(), kind)
 
 
 def _leaves(
-    path: str, name: str, value: Any, parent: Mapping[str, Any], root: Mapping[str, Any]
+    path: str, name: str, value: Any, node: Any, root: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str | int | float, Mapping[str, Any]]]:
-    properties = parent.get("properties")
-    node = _resolved((properties if isinstance(properties, Mapping) else {}).get(name), root)
-    yield from _inside(path, name, value, node, root)
-
-
-def _inside(
-    path: str, name: str, value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
-) -> Iterator[tuple[str, str, str | int | float, Mapping[str, Any]]]:
+    """Yield each string and number in a value: path, name, value, and its part of the schema."""
+    node = _resolved(node, root)
     if isinstance(value, Mapping):
+        known = node.get("properties") or {}
         for key, one in value.items():
-            yield from _leaves(f"{path}.{key}", str(key), one, node, root)
+            yield from _leaves(f"{path}.{key}".lstrip("."), key, one, known.get(key), root)
     elif isinstance(value, (list, tuple)):
-        items = _resolved(node.get("items"), root)
         for at, one in enumerate(value):
-            yield from _inside(f"{path}[{at}]", name, one, items, root)
+            yield from _leaves(f"{path}[{at}]", name, one, node.get("items"), root)
     elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
         yield path, name, value, node
 

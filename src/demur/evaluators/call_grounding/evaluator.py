@@ -14,9 +14,7 @@ from demur.evaluators.base import Evaluator
 from demur.evaluators.call_grounding.arguments import arguments
 from demur.evaluators.call_grounding.values import Given, is_given, is_placeholder, nearest_to
 from demur.runtime import CallPolicy, Steps, UndeterminedError, ask_all, fields_of
-from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, MissingString, Sample
-
-GROUNDED, UNGROUNDED = "grounded", "ungrounded"
+from demur.schema import Claim, ClaimLabel, Evaluation, MissingString, Sample
 
 
 @dataclass(frozen=True)
@@ -46,45 +44,30 @@ def missing_values(
 ) -> tuple[MissingValue, ...]:
     """Return the values of a call's arguments that nobody gave. No model is asked.
 
-    Values are sought if the argument's name, the schema and their form make them exact:
-    identifiers, addresses, paths, phone numbers, amounts, versions, dates, and names. Free are
-    texts that are written or searched, choices of the schema, its defaults, settings such as limits
-    and sort orders, names of what is made, truth values, and whole numbers below 100 that are no
-    amounts.
+    Exact values are sought: identifiers, addresses, paths, phone numbers, amounts, versions, dates,
+    and names. The name of an argument, its schema and the form of the value tell them from what is
+    free: texts that are written or searched, choices and defaults of the schema, settings such as
+    limits, names of what is made, truth values, and whole numbers below 100 that are no amounts.
 
-    A value was given if it stands in a text, in this writing or another; if it is a number that a
-    calculation gives, as `RefChecker` works it out; or if it is a date that follows from today or
+    A value was given if it stands in a text, in this writing or another; if it is a number that
+    follows from others, as `RefChecker` works it out; or if it is a date that follows from today or
     from a text. A placeholder ("<order id>") never was.
 
     Args:
         call: The call, with `name` and `args`.
         schema: The JSON schema of its arguments; {} if it is not known.
-        texts: What was given: messages of the user, results of tools, what is known.
+        texts: What was given, the latest last: messages of the user, results of tools.
         checked: Settings by "TOOL.ARGUMENT" or "TOOL": True has its values sought, False not.
         today: The date of the conversation; None: the date of this machine.
         question: What the user said last, which may tell how figures are worked out.
     """
-    return _checked(call, schema, texts, checked or {}, today, question)[1]
-
-
-def _checked(
-    call: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    texts: Sequence[str],
-    checked: Mapping[str, bool],
-    today: date | None,
-    question: str,
-) -> tuple[int, tuple[MissingValue, ...]]:
-    """Return how many values were sought, and which of them nobody gave."""
-    every = [*arguments(str(call["name"]), call["args"], schema, checked)]
+    every = [*arguments(str(call["name"]), call["args"], schema, checked or {})]
     given = Given(tuple(texts), today or date.today(), question)
-    sought = [one for one in every if one.kind != "free" or is_placeholder(one)]
-    missing = tuple(
+    return tuple(
         MissingValue(one.path, str(one.value), nearest_to(one, given))
-        for one in sought
-        if is_placeholder(one) or not is_given(one, every, given)
+        for one in every
+        if is_placeholder(one) or (one.kind != "free" and not is_given(one, every, given))
     )
-    return len(sought), missing
 
 
 class CallGrounding(Evaluator):
@@ -94,10 +77,9 @@ class CallGrounding(Evaluator):
     was given (see `missing_values`). `metadata` may have the JSON schema of the arguments under
     "schema", and the date under "today" ("2026-12-01").
 
-    `score` is the share of the values that were given, in [0, 1]; `label` is "grounded" or
-    "ungrounded". Each missing value is a claim, labelled Unsupported, with its path and the most
-    similar string. A call without such values states nothing to check. An answer that is no call
-    is undetermined.
+    `score` is 1.0 and `label` "grounded" if every value was given, else 0.0 and "ungrounded". Each
+    missing value is a claim, labelled Unsupported, with its path and the most similar string. An
+    answer that is no call is undetermined.
 
     Examples:
         >>> call = {"name": "refund", "args": {"order_id": "ORD-48213"}}
@@ -131,57 +113,41 @@ class CallGrounding(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask_all(())
         call, schema, today = call_in(sample)
-        sought, missing = _checked(
-            call,
-            schema,
-            [document.page_content for document in (*sample.contexts, *sample.known)],
-            self.checked,
-            today,
-            sample.question or "",
-        )
-        claims = tuple(
-            Claim(
-                text=f"{one.path} = {one.value}",
-                path=f"$.args.{one.path}",
-                label=ClaimLabel.UNSUPPORTED,
-                missing_strings=(MissingString(string=one.value, nearest=one.nearest),),
-            )
-            for one in missing
-        )
-        if not sought:
-            return Evaluation(name=self.get_name(), label=ABSTAIN)
+        texts = [document.page_content for document in (*sample.contexts, *sample.known)]
+        asked: Any = {"checked": self.checked, "today": today, "question": sample.question or ""}
+        missing = missing_values(call, schema, texts, **asked)
         return Evaluation(
             name=self.get_name(),
-            score=1 - len(missing) / sought,
-            label=UNGROUNDED if missing else GROUNDED,
+            score=float(not missing),
+            label="ungrounded" if missing else "grounded",
             passed=not missing,
             explanation="; ".join(map(str, missing)),
-            claims=claims,
-            details={"values": sought},
+            claims=tuple(
+                Claim(
+                    text=f"{one.path} = {one.value}",
+                    path=f"$.args.{one.path}",
+                    label=ClaimLabel.UNSUPPORTED,
+                    missing_strings=(MissingString(string=one.value, nearest=one.nearest),),
+                )
+                for one in missing
+            ),
         )
 
 
-def call_in(sample: Sample) -> tuple[Mapping[str, Any], Mapping[str, Any], date | None]:
-    """Return the call that a sample's answer is, its schema and its date.
+def call_in(sample: Sample) -> tuple[dict[str, Any], dict[str, Any], date | None]:
+    """Return the call that a sample's answer is, the schema of its arguments, and its date.
 
     Raises:
         UndeterminedError: The answer is no call, or the metadata has another schema or date.
     """
+    about = sample.metadata
     try:
         call = json.loads(sample.answer)
-    except ValueError:
-        call = None
-    schema, today = (sample.metadata.get(name) for name in ("schema", "today"))
-    if not isinstance(call, dict) or not isinstance(call.get("args"), dict) or "name" not in call:
+        read = {"name": str(call["name"]), "args": dict(call["args"])}
+        today = date.fromisoformat(str(about["today"])) if about.get("today") else None
+        return read, dict(about.get("schema") or {}), today
+    except (KeyError, TypeError, ValueError):
         raise UndeterminedError(
-            'the answer is no call: expected {"name": ..., "args": {...}} as JSON'
-        )
-    if not isinstance(schema or {}, Mapping):
-        raise UndeterminedError("metadata 'schema': expected a JSON schema of the arguments")
-    try:
-        day = date.fromisoformat(today) if isinstance(today, str) else today
-    except ValueError:
-        day = ""
-    if not isinstance(day, date | None):
-        raise UndeterminedError(f"metadata 'today': expected a date, 2026-12-01, got {today!r}")
-    return call, schema or {}, day
+            'expected a call as the answer, {"name": ..., "args": {...}}, and in the metadata, if '
+            'anything, a JSON schema under "schema" and a date such as 2026-12-01 under "today"'
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -12,9 +13,7 @@ from llama_index.core.tools import BaseTool, FunctionTool, ToolOutput, adapt_to_
 from llama_index.core.workflow import Context
 
 from demur import DemurError
-from demur.evaluators import CallGrounding, missing_values
-from demur.guard import AnswerRejected, stopping, told
-from demur.shapes import given_texts
+from demur.guard import AnswerRejected, CallCheck
 from llama_index.evaluation.demur._guarding import Telling
 
 _CALLS = "demur:calls"
@@ -52,47 +51,32 @@ def grounded_tools(
         checked: Settings by "TOOL.ARGUMENT" or "TOOL": True has its values sought, False not.
         today: A function that returns the date of the user.
     """
-    evaluator = CallGrounding(checked=checked)
+    check = CallCheck(untrusted, dict(checked or {}), today)
     made = (one if isinstance(one, BaseTool) else FunctionTool.from_defaults(one) for one in tools)
-    return [_Grounded(one, tuple(known), frozenset(untrusted), evaluator, today) for one in made]
+    return [_Grounded(one, known, check) for one in made]
 
 
 class _Grounded(FunctionTool):
     """Run a tool of an agent if somebody gave the values of its arguments."""
 
-    def __init__(
-        self,
-        tool: BaseTool,
-        known: tuple[str, ...],
-        untrusted: frozenset[str],
-        evaluator: CallGrounding,
-        today: Callable[[], date],
-    ) -> None:
+    def __init__(self, tool: BaseTool, known: Sequence[str], check: CallCheck) -> None:
         self._tool = adapt_to_async_tool(tool)
         super().__init__(fn=_only_asynchronous, metadata=tool.metadata)
         # Agents give their context to tools that say so.
         self.requires_context, self.ctx_param_name = True, _CONTEXT
-        self._known, self._untrusted = known, untrusted
-        self._evaluator, self._today = evaluator, today
+        self._known, self._check = known, check
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         """Run the tool, or return an error that says what nobody gave."""
         ctx: Context[Any] = kwargs.pop(_CONTEXT)
         name = self.metadata.get_name()
-        schema, today = self.metadata.get_parameters_dict(), self._today()
         call = {"name": name, "args": kwargs}
         messages = [*await _said(ctx), *_returned(await ctx.store.get(_CALLS, default=[]))]
-        asked = next((str(m.text) for m in reversed(messages) if isinstance(m, HumanMessage)), "")
-        texts = (*given_texts(messages, untrusted=self._untrusted), *self._known)
-        checked = self._evaluator.checked
-        missing = missing_values(call, schema, texts, checked=checked, today=today, question=asked)
-        if missing:
-            try:
-                guard = stopping(call, schema, texts, self._evaluator, today, asked)
-                await guard.ainvoke(None, Telling().config)
-            except AnswerRejected:
-                text = told(name, missing)
-            return ToolOutput(name, text, raw_input=kwargs, raw_output=text, is_error=True)
+        schema = self.metadata.get_parameters_dict()
+        if stopped := self._check.stopped(call, schema, messages, self._known):
+            with suppress(AnswerRejected):
+                await stopped.guard.ainvoke(None, Telling().config)
+            return ToolOutput(name, stopped.text, raw_input=kwargs, is_error=True)
         inner = self._tool
         if isinstance(inner, FunctionTool) and inner.requires_context and inner.ctx_param_name:
             kwargs = {**kwargs, inner.ctx_param_name: ctx}
