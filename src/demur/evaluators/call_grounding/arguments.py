@@ -22,7 +22,7 @@ _TEXTS = re.compile(
     "script|search|sql|statement|subject|summary|text"
 )
 _SETTINGS = re.compile(
-    "currency|count|depth|direction|encoding|format|height|idempotency|lang|language|limit|"
+    "currency|count|depth|direction|encoding|format|height|idempotency|lang|correlation|language|limit|"
     "locale|max|min|nonce|offset|page|per|priority|retrie|scale|size|sort|status|"
     "timeout|timezone|top|type|tz|unit|width"
 )
@@ -39,6 +39,8 @@ _NAMES = re.compile(
     "sender|student|supplier|teacher|team|tenant|user|vendor"
 )
 _PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
+_SELF_MADE = re.compile("correlation|idempotency|nonce")
+_MEASURES = re.compile("kb|mb|gb|tb|kg|km|cm|mm")
 _MONEY = re.compile(
     "amount|balance|budget|cost|deposit|discount|fee|payment|price|refund|rent|salary|"
     "subtotal|sum|tip|total|value"
@@ -49,6 +51,8 @@ _LONGEST, _MOST_WORDS = 200, 7
 _SMALL = 100
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
+_TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
+_WRITTEN = re.compile(r"[\w-]+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
 _CHOICE = re.compile(r"[a-z]+(?:[-_ :/][a-z]+)*")
@@ -67,6 +71,11 @@ class Argument:
     hint: str
     """What the schema says of it, in lower case."""
     kind: Kind
+
+    @property
+    def said(self) -> str:
+        """Return the value behind its name."""
+        return f"{' '.join(self.words)}: {self.value}"
 
     @property
     def is_money(self) -> bool:
@@ -142,19 +151,23 @@ def _kind(
     """Return what a value is, by the words of its name and of its tool; "free" needs no source."""
     if value in node.get("enum", ()) or value in (node.get("const"), node.get("default")):
         return "free"
-    is_id = _has(_IDENTIFIERS, words[-1:])
+    is_id = _has(_IDENTIFIERS, words[-1:]) and not _has(_SELF_MADE, words)
     if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
         if is_id and isinstance(value, (str, int)):
             return "identifier"
         small = abs(float(value)) < _SMALL and float(value).is_integer()
         chosen = _has(_SETTINGS, words) or small or tool[0] in READING
-        return "free" if chosen and not _has(_MONEY, words) else "number"
+        exact = _has(_MONEY, words) or _has(_MEASURES, words[-1:])
+        return "free" if chosen and not exact else "number"
     if len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS:
+        return "free"
+    if _TIME.fullmatch(value):
         return "free"
     if _DATE.fullmatch(value):
         return "date"
+    is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
     made = tool[0] in _MAKING and _has(_MADE, words[-1:])
-    if made or _has(_TEXTS, words[-1:]) or (not is_id and _has(_SETTINGS, words)):
+    if made or is_text or (not is_id and _has(_SETTINGS, words)):
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -63,11 +63,13 @@ def missing_values(
     """
     every = [*arguments(str(call["name"]), call["args"], schema, checked or {})]
     given = Given(tuple(texts), today or date.today(), question)
-    return tuple(
-        MissingValue(one.path, str(one.value), nearest_to(one, given))
-        for one in every
-        if is_placeholder(one) or (one.kind != "free" and not is_given(one, every, given))
-    )
+    missing, found = [one for one in every if one.kind != "free" or is_placeholder(one)], True
+    while missing and found:  # A total may follow from a sum that is another argument.
+        said = [one.said for one in every if one not in missing and not isinstance(one.value, str)]
+        given = replace(given, beside=tuple(said))
+        found = [one for one in missing if not is_placeholder(one) and is_given(one, given)]
+        missing = [one for one in missing if one not in found]
+    return tuple(MissingValue(one.path, str(one.value), nearest_to(one, given)) for one in missing)
 
 
 class CallGrounding(Evaluator):

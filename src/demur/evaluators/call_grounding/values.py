@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -17,11 +17,12 @@ from itertools import accumulate
 from langchain_core.documents import Document
 
 from demur.evaluators.call_grounding.arguments import Argument
-from demur.evaluators.refchecker.calculations import worked_out
+from demur.evaluators.refchecker.calculations import may_follow
 from demur.evaluators.refchecker.exact_strings import missing_strings, nearest, stands
-from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, TIME, Figure, figures
+from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, PERCENT, TIME, Figure, figures
 from demur.schema import Sample
 
+_LAST = 40
 _MOST_READ = 6000  # Reading figures takes 10 microseconds a character, once a text.
 _CENT, _HUNDRED = Decimal("0.005"), Decimal(100)
 _DAY = 86400
@@ -43,7 +44,7 @@ _TEMPLATE = re.compile(
 )
 _EXAMPLE = re.compile(
     r"n/?a|none|null|unknown|undefined|test|example|sample|.*\b(?:john|jane)[-_. ]?(?:doe|smith)\b"
-    r".*|.*\b(?:example|domain|company)\.(?:com|org|net)\b.*|acme.*"
+    r".*|.*\b(?:example|domain|company)\.(?:com|org|net)\b.*|acme(?: (?:corp|inc|co)\w*\.?)?"
     r"|\D*(?:0?1234?5?6?7?8?9?0?|0+|1{3,})",
     re.IGNORECASE,
 )
@@ -57,6 +58,8 @@ class Given:
     today: date
     question: str = ""
     """What the user said last."""
+    beside: tuple[str, ...] = ()
+    """The other numbers of the call that were given or are free."""
 
     @cached_property
     def recent(self) -> tuple[str, ...]:
@@ -64,6 +67,15 @@ class Given:
         lengths = [0, *accumulate(map(len, reversed(self.texts)))]
         kept = sum(length < _MOST_READ for length in lengths[:-1])
         return self.texts[len(self.texts) - kept :]
+
+    @cached_property
+    def parts(self) -> frozenset[Decimal]:
+        """Return the last figures as often as another one says, split so, and by percentages."""
+        every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
+        few = [n for n in (one.value / one.scale for one in every) if n in range(2, 101)]
+        shares = [one.value / _HUNDRED for one in every if one.kind == PERCENT]
+        factors = [*few, *(1 / n for n in few), *(f for one in shares for f in (one, 1 - one, 1 + one))]
+        return frozenset(one.value * factor for one in every for factor in factors)
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -82,19 +94,13 @@ def is_placeholder(one: Argument) -> bool:
     return isinstance(one.value, str) and bool(_TEMPLATE.fullmatch(one.value.strip()))
 
 
-def is_given(one: Argument, beside: Sequence[Argument], given: Given) -> bool:
-    """Return whether a value stands in what was given, or follows from it.
-
-    Args:
-        one: The argument.
-        beside: All arguments of the call, whose numbers may be counts: 3 of one price.
-        given: What was given.
-    """
+def is_given(one: Argument, given: Given) -> bool:
+    """Return whether a value stands in what was given, or follows from it."""
     said = str(one.value).strip()
     if isinstance(one.value, str) and _EXAMPLE.fullmatch(said):
         return given.has(said)
     if one.kind == "number":
-        return _number(one, beside, given)
+        return _number(one, given)
     if given.has(said):
         return True
     if one.kind == "date":
@@ -187,7 +193,7 @@ def _lower(text: str) -> str:
 # -- Numbers ---------------------------------------------------------------------------------------
 
 
-def _number(one: Argument, beside: Sequence[Argument], given: Given) -> bool:
+def _number(one: Argument, given: Given) -> bool:
     value = abs(Decimal(str(one.value)))
     written = f"{value.normalize():f}"
     if given.has(written) or (value > _HUNDRED and stands(written, given.texts)):
@@ -203,7 +209,7 @@ def _number(one: Argument, beside: Sequence[Argument], given: Given) -> bool:
     measured = {of.value for of in given.figures}
     if any(said in measured for said in (*values, *_in_units(value, one.words[-1]))):
         return True
-    return any(_follows(said, one, beside, given) for said in values)
+    return any(_follows(said, one, given) for said in values)
 
 
 @lru_cache(maxsize=256)
@@ -226,19 +232,15 @@ def _in_units(value: Decimal, word: str) -> Iterator[Decimal]:
             yield of.value
 
 
-def _follows(value: Decimal, one: Argument, beside: Sequence[Argument], given: Given) -> bool:
-    counts = [
-        f"{' '.join(other.words)} {other.value}"
-        for other in beside
-        if other is not one and isinstance(other.value, int)
-    ]
-    sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, given.recent)))
-    kinds = {of.kind for of in given.figures}.difference((DATE, MONTHS, TIME))
-    for unit in ("", *(kind for kind in kinds if len(kind) == 1 or kind.isupper())):
-        claim = f"{', '.join([*counts, ' '.join(one.words)])} {value:f} {unit}"
-        if any(found.follows for found in worked_out(claim, claim, sample)):
-            return True
-    return False
+def _follows(value: Decimal, one: Argument, given: Given) -> bool:
+    """Return whether a number may be worked out from what was given, in any currency there."""
+    texts = (*given.recent, *given.beside)
+    sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, texts)))
+    signs = {of.kind for of in given.figures if len(of.kind) == 1 and not of.kind.isalpha()}
+    words = " ".join(one.words)
+    return any(abs(part - value) < _CENT for part in given.parts) or any(
+        may_follow(f"{words} {value:f} {sign}", sample) for sign in ("", *(signs - {"%"} or "$"))
+    )
 
 
 # -- Dates -----------------------------------------------------------------------------------------
