@@ -31,12 +31,14 @@ _IDENTIFIERS = re.compile(
     "domain|email|file|filename|from|handle|host|iban|id|key|link|mail|number|"
     "path|phone|reference|repo|repository|sku|to|tracking|url|uri|username"
 )
-_NAMES = re.compile(
-    "agent|assignee|attendee|author|beneficiary|client|company|contact|"
-    "customer|doctor|employee|guest|holder|hotel|invitee|item|landlord|manager|"
-    "merchant|name|owner|participant|passenger|patient|payee|person|"
-    "product|project|property|recipient|restaurant|reviewer|room|seller|"
-    "sender|student|supplier|teacher|team|tenant|user|vendor"
+_PEOPLE = re.compile(
+    "assignee|attendee|author|beneficiary|client|contact|customer|doctor|employee|family|first|"
+    "full|given|guest|holder|invitee|landlord|last|manager|owner|participant|passenger|patient|"
+    "payee|person|recipient|reviewer|seller|sender|student|surname|teacher|tenant|traveller|user"
+)
+_THINGS = re.compile(
+    "agent|company|hotel|item|merchant|name|product|project|property|restaurant|room|supplier|"
+    "team|vendor"
 )
 _PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
@@ -49,7 +51,9 @@ _MAKING = frozenset(["add", "create", "export", "generate", "make", "save", "upl
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
 _LONGEST, _MOST_WORDS = 200, 7
 _SMALL = 100
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_DATE = re.compile(
+    r"\d{4}-(?:\d\d|W\d\d|Q\d)(?:-\d\d(?:[T ]\d\d:\d\d.*)?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+)
 _ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _WRITTEN = re.compile(r"[\w-]+")
@@ -156,9 +160,9 @@ def _kind(
         if is_id and isinstance(value, (str, int)):
             return "identifier"
         small = abs(float(value)) < _SMALL and float(value).is_integer()
-        chosen = _has(_SETTINGS, words) or small or tool[0] in READING
+        chosen = _has(_SETTINGS, words) or small
         exact = _has(_MONEY, words) or _has(_MEASURES, words[-1:])
-        return "free" if chosen and not exact else "number"
+        return "free" if (chosen and not exact) or tool[0] in READING else "number"
     if len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS:
         return "free"
     if _TIME.fullmatch(value):
@@ -167,6 +171,7 @@ def _kind(
         return "date"
     is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
     made = tool[0] in _MAKING and _has(_MADE, words[-1:])
+    made = made and not (words[-1] == "name" and _has(_PEOPLE, (*words, *tool)))
     if made or is_text or (not is_id and _has(_SETTINGS, words)):
         return "free"
     if _ADDRESS.fullmatch(value):
@@ -175,7 +180,8 @@ def _kind(
         return "phone"
     if is_id or (any(map(str.isdigit, value)) and not _CHOICE.fullmatch(value)):
         return "identifier"
-    return "name" if _has(_NAMES, words) and _CAPITAL.search(value) else "free"
+    named = _has(_PEOPLE, words) or _has(_THINGS, words)
+    return "name" if named and _CAPITAL.search(value) else "free"
 
 
 def _has(some: re.Pattern[str], words: tuple[str, ...]) -> bool:

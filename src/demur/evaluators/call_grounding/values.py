@@ -18,18 +18,20 @@ from langchain_core.documents import Document
 
 from demur.evaluators.call_grounding.arguments import Argument
 from demur.evaluators.refchecker.calculations import may_follow
+from demur.evaluators.refchecker.exact_numbers import LARGE
 from demur.evaluators.refchecker.exact_strings import missing_strings, nearest, stands
 from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, PERCENT, TIME, Figure, figures
 from demur.schema import Sample
 
 _LAST = 40
 _MOST_READ = 6000  # Reading figures takes 10 microseconds a character, once a text.
+_MONTHS, _KIB = Decimal(12), Decimal("1.024")
 _CENT, _HUNDRED = Decimal("0.005"), Decimal(100)
 _DAY = 86400
 _NEAR, _SOON = 7, 14
 _MONTH_IN_DAYS = 30.4
 _MOST_DATES = 40
-_DIGITS = re.compile(r"(?<![\d.,])\d+(?:[.,' ]\d+)*(?!\d)")
+_DIGITS = re.compile(r"(?<![\d.,])(\d+(?:[.,' ]\d+)*)(?!\d)(?: ?([^\W\d_]+))?")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
 _SPOKEN = re.compile(r"\s*[\[(]?\b(at|dot)\b[\])]?\s*", re.IGNORECASE)
 _SEGMENT = re.compile(r"(?:^\w+://(?:www\.)?)?([^/?&=#]+)")
@@ -69,13 +71,17 @@ class Given:
         return self.texts[len(self.texts) - kept :]
 
     @cached_property
-    def parts(self) -> frozenset[Decimal]:
-        """Return the last figures as often as another one says, split so, and by percentages."""
+    def results(self) -> frozenset[Decimal]:
+        """Return what the last figures give: sums, differences, multiples, parts, percentages."""
         every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
-        few = [n for n in (one.value / one.scale for one in every) if n in range(2, 101)]
-        shares = [one.value / _HUNDRED for one in every if one.kind == PERCENT]
-        factors = [*few, *(1 / n for n in few), *(f for one in shares for f in (one, 1 - one, 1 + one))]
-        return frozenset(one.value * factor for one in every for factor in factors)
+        written = (one.value / one.scale for one in every)
+        few = {_MONTHS, *(n for n in written if n in range(2, 101))}
+        shares = {one.value / _HUNDRED for one in every if one.kind == PERCENT}
+        factors = {*few, *(1 / n for n in few), *shares}
+        factors |= {sign for one in shares for sign in (1 - one, 1 + one)}
+        values = {one.value for one in every}
+        both = {found for a in values for b in values for found in (a + b, a - b)}
+        return frozenset(both | {one * factor for one in values for factor in factors})
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -216,20 +222,20 @@ def _number(one: Argument, given: Given) -> bool:
 def _numbers(text: str) -> frozenset[Decimal]:
     """Return the numbers in a text, each in the ways in which its signs can be read."""
     found = set()
-    for said in _DIGITS.findall(text):
+    for said, word in _DIGITS.findall(text):
         for thousands in (",' ", ".' "):
             plain = re.sub(f"[{thousands}]", "", said).replace(",", ".")
             if plain.count(".") <= 1:
-                value = Decimal(plain)
+                value = Decimal(plain) * int(LARGE.get(word.lower(), 1))
                 found |= {value, round(value, 2)}
     return frozenset(found)
 
 
 def _in_units(value: Decimal, word: str) -> Iterator[Decimal]:
     """Yield a number in the base unit of the unit that its name has: `timeout_seconds`."""
-    for of in figures(f"{value:f} {word}"):
+    for of in figures(f"{value:f} {word}, {value:f} {word.upper()}"):
         if of.kind != NUMBER:
-            yield of.value
+            yield from (of.value, of.value / _KIB, of.value / _KIB**2, of.value / _KIB**3)
 
 
 def _follows(value: Decimal, one: Argument, given: Given) -> bool:
@@ -238,7 +244,7 @@ def _follows(value: Decimal, one: Argument, given: Given) -> bool:
     sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, texts)))
     signs = {of.kind for of in given.figures if len(of.kind) == 1 and not of.kind.isalpha()}
     words = " ".join(one.words)
-    return any(abs(part - value) < _CENT for part in given.parts) or any(
+    return any(abs(part - value) < _CENT for part in given.results) or any(
         may_follow(f"{words} {value:f} {sign}", sample) for sign in ("", *(signs - {"%"} or "$"))
     )
 
