@@ -22,14 +22,19 @@ _TEXTS = re.compile(
     "script|search|sql|statement|subject|summary|text"
 )
 _SETTINGS = re.compile(
-    "currency|count|depth|direction|encoding|format|height|idempotency|lang|correlation|language|limit|"
-    "locale|max|min|nonce|offset|page|per|priority|retrie|scale|size|sort|status|"
-    "timeout|timezone|top|type|tz|unit|width"
+    "batch|color|colour|concurrency|correlation|count|currency|depth|direction|dpi|duration|"
+    "encoding|format|fps|height|idempotency|interval|lang|language|lat|latitude|level|limit|lng|"
+    "locale|lon|longitude|max|min|nonce|offset|page|per|port|priority|quality|retention|retrie|"
+    "scale|seed|size|sort|status|temperature|thread|timeout|timezone|token|top|ttl|type|tz|unit|"
+    "width|window|worker"
 )
 _IDENTIFIERS = re.compile(
-    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|"
-    "domain|email|file|filename|from|handle|host|iban|id|key|link|mail|number|"
-    "path|phone|reference|repo|repository|sku|to|tracking|url|uri|username"
+    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|document|domain|"
+    "email|file|filename|from|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
+    "repository|sku|to|tracking|url|uri|username"
+)
+_OTHER_NAMES = re.compile(
+    "all|any|current|default|head|latest|localhost|main|master|me|myself|primary|root|self|stdin"
 )
 _PEOPLE = re.compile(
     "assignee|attendee|author|beneficiary|client|contact|customer|doctor|employee|family|first|"
@@ -47,8 +52,9 @@ _MONEY = re.compile(
     "amount|balance|budget|cost|deposit|discount|fee|payment|price|refund|rent|salary|"
     "subtotal|sum|tip|total|value"
 )
-_MAKING = frozenset(["add", "create", "export", "generate", "make", "save", "upload", "write"])
+_MAKING = re.compile("add|create|export|generate|make|new|output|save|target|upload|write")
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
+_MOMENT = re.compile("after|at|before|date|end|expires|from|since|start|time|timestamp|to|until")
 _LONGEST, _MOST_WORDS = 200, 7
 _SMALL = 100
 _DATE = re.compile(
@@ -56,7 +62,14 @@ _DATE = re.compile(
 )
 _ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
+_TEMPLATE = re.compile(
+    r"<[a-z][\w .-]*>|\[[\w .-]*[a-z][\w .-]*\]|\{{1,2}[\w .-]+\}{1,2}|(?:\w+[-_])?your[-_][\w-]+"
+    r"|(?:.*[-_ ])?x{3,}(?:[-_ ].*)?|.*x{4,}.*|\.{3,}|string|todo|tbd|placeholder|foo|bar|dummy"
+    r"|(?:insert|enter)[-_][\w-]+",
+    re.IGNORECASE,
+)
 _WRITTEN = re.compile(r"[\w-]+")
+_EPOCH = re.compile(r"[12]\d{9}(?:\d{3})?(?:\.\d+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
 _CHOICE = re.compile(r"[a-z]+(?:[-_ :/][a-z]+)*")
@@ -75,6 +88,12 @@ class Argument:
     hint: str
     """What the schema says of it, in lower case."""
     kind: Kind
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Return whether the value only holds a place, and cannot be one that somebody gave."""
+        held = isinstance(self.value, str) and _TEMPLATE.fullmatch(self.value.strip())
+        return bool(held) and not _has(_SETTINGS, self.words)
 
     @property
     def said(self) -> str:
@@ -157,6 +176,8 @@ def _kind(
         return "free"
     is_id = _has(_IDENTIFIERS, words[-1:]) and not _has(_SELF_MADE, words)
     if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
+        if _has(_MOMENT, words[-1:]) and _EPOCH.fullmatch(str(value)):
+            return "date"
         if is_id and isinstance(value, (str, int)):
             return "identifier"
         small = abs(float(value)) < _SMALL and float(value).is_integer()
@@ -170,9 +191,14 @@ def _kind(
     if _DATE.fullmatch(value):
         return "date"
     is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
-    made = tool[0] in _MAKING and _has(_MADE, words[-1:])
+    made = _has(_MAKING, (tool[0], *words)) and _has(_MADE, words[-1:])
     made = made and not (words[-1] == "name" and _has(_PEOPLE, (*words, *tool)))
-    if made or is_text or (not is_id and _has(_SETTINGS, words)):
+    if (
+        made
+        or _OTHER_NAMES.fullmatch(value.lower())
+        or is_text
+        or (not is_id and _has(_SETTINGS, words))
+    ):
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from demur.evaluators.base import Evaluator
 from demur.evaluators.call_grounding.arguments import arguments
-from demur.evaluators.call_grounding.values import Given, is_given, is_placeholder, nearest_to
+from demur.evaluators.call_grounding.values import Given, is_given, nearest_to
 from demur.runtime import CallPolicy, Steps, UndeterminedError, ask_all, fields_of
 from demur.schema import Claim, ClaimLabel, Evaluation, MissingString, Sample
 
@@ -63,11 +63,11 @@ def missing_values(
     """
     every = [*arguments(str(call["name"]), call["args"], schema, checked or {})]
     given = Given(tuple(texts), today or date.today(), question)
-    missing, found = [one for one in every if one.kind != "free" or is_placeholder(one)], True
+    missing, found = [one for one in every if one.kind != "free" or one.is_placeholder], True
     while missing and found:  # A total may follow from a sum that is another argument.
         said = [one.said for one in every if one not in missing and not isinstance(one.value, str)]
         given = replace(given, beside=tuple(said))
-        found = [one for one in missing if not is_placeholder(one) and is_given(one, given)]
+        found = [one for one in missing if not one.is_placeholder and is_given(one, given)]
         missing = [one for one in missing if one not in found]
     return tuple(MissingValue(one.path, str(one.value), nearest_to(one, given)) for one in missing)
 

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -32,18 +32,23 @@ _NEAR, _SOON = 7, 14
 _MONTH_IN_DAYS = 30.4
 _MOST_DATES = 40
 _DIGITS = re.compile(r"(?<![\d.,])(\d+(?:[.,' ]\d+)*)(?!\d)(?: ?([^\W\d_]+))?")
+# In doubt, a round number was given in words.
+_IN_WORDS = re.compile(
+    r"\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|\w*(?:hundred|hundert|thousand|tausend|zig)"
+    r"|grand|dozen|vingt|trente|quarante|cinquante|soixante|cent|mille?|veinte|treinta|cuarenta"
+    r"|cincuenta|cien)\b",
+    re.IGNORECASE,
+)
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
 _SPOKEN = re.compile(r"\s*[\[(]?\b(at|dot)\b[\])]?\s*", re.IGNORECASE)
-_SEGMENT = re.compile(r"(?:^\w+://(?:www\.)?)?([^/?&=#]+)")
+_SEGMENT = re.compile(r"[/\\?&=#]")
+_PAGING = re.compile(r"(?<=[?&])\w*(?:page|limit|offset|size|sort)\w*=[^&]*")
 _PHONE = re.compile(r"\+?\d[\d\s()/.-]{4,22}\d")
 _LEAST_OF_PHONE, _COUNTRY = 6, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# Longer names may have other endings.
+_END = (r"(?![^\W\d_])", "")
 _TITLES = re.compile("mr|mrs|ms|dr|prof|herr|frau|mme|monsieur|madame|sir|the|and|of|inc|ltd|gmbh")
-_TEMPLATE = re.compile(
-    r"<[^<>]*>|\[[^\[\]]*\]|\{+[^{}]*\}+|.*\byour[-_ ].*|.*x{3,}.*|\.{2,}|-+|\?+|_+"
-    r"|string|todo|tbd|placeholder|(?:insert|enter)[-_ ].*|foo|bar|baz|dummy",
-    re.IGNORECASE,
-)
 _EXAMPLE = re.compile(
     r"n/?a|none|null|unknown|undefined|test|example|sample|.*\b(?:john|jane)[-_. ]?(?:doe|smith)\b"
     r".*|.*\b(?:example|domain|company)\.(?:com|org|net)\b.*|acme(?: (?:corp|inc|co)\w*\.?)?"
@@ -95,20 +100,13 @@ class Given:
         return any(low in text and wanted.search(text) for text in map(_lower, self.texts))
 
 
-def is_placeholder(one: Argument) -> bool:
-    """Return whether a value only holds a place, and cannot be one that somebody gave."""
-    return isinstance(one.value, str) and bool(_TEMPLATE.fullmatch(one.value.strip()))
-
-
 def is_given(one: Argument, given: Given) -> bool:
     """Return whether a value stands in what was given, or follows from it."""
     said = str(one.value).strip()
-    if isinstance(one.value, str) and _EXAMPLE.fullmatch(said):
-        return given.has(said)
     if one.kind == "number":
         return _number(one, given)
-    if given.has(said):
-        return True
+    if given.has(said) or (isinstance(one.value, str) and _EXAMPLE.fullmatch(said)):
+        return given.has(said) or stands(said, given.texts)
     if one.kind == "date":
         return _date(said, given)
     if one.kind == "address":
@@ -145,8 +143,11 @@ def _address(said: str, given: Given) -> bool:
         texts = (_SPOKEN.sub(lambda of: spoken[of[1].lower()], text) for text in given.texts)
         return said.lower() in " ".join(texts).lower()
     # A path or an address may be put together from what was given.
-    segments = [segment for segment in _SEGMENT.findall(said) if segment.strip(".~")]
-    return all(map(given.has, segments))
+    scheme, found, rest = said.rpartition("://")
+    segments = [part for part in _SEGMENT.split(_PAGING.sub("", rest)) if part.strip(".~")]
+    if found:  # after a host that was given, words of a path are no guess that does harm
+        segments = [part for part in segments if part is segments[0] or re.search(r"\d", part)]
+    return all(given.has(part.removeprefix("www.")) for part in segments)
 
 
 def _name(said: str, given: Given) -> bool:
@@ -154,7 +155,7 @@ def _name(said: str, given: Given) -> bool:
     texts = [*map(_folded, given.texts)]
     return all(
         any(
-            re.search(rf"(?<![^\W\d_]){re.escape(form)}", text)
+            re.search(rf"(?<![^\W\d_]){re.escape(form)}(?:'?s)?{_END[len(form) > 4]}", text)
             for form in _forms(word)
             for text in texts
         )
@@ -203,6 +204,10 @@ def _number(one: Argument, given: Given) -> bool:
     value = abs(Decimal(str(one.value)))
     written = f"{value.normalize():f}"
     if given.has(written) or (value > _HUNDRED and stands(written, given.texts)):
+        return True
+    if (one.words[-1] == "year" and abs(value - given.today.year) <= 1) or (
+        value % 10 == 0 and _IN_WORDS.search(given.question)
+    ):
         return True
     values = [value]
     if value < 1:
@@ -258,6 +263,8 @@ def _date(value: str, given: Given) -> bool:
     It follows if it is within two weeks of today, begins or ends a month, is the day of a month
     that was said ("on the 21st"), or comes a duration that was said after or before another date.
     """
+    if value.replace(".", "").isdigit():  # seconds since 1970, or milliseconds
+        value = datetime.fromtimestamp(float(value[:10]), timezone.utc).date().isoformat()
     found = next((one for one in figures(value) if one.kind == DATE), None)
     if found is None:
         return True
