@@ -22,35 +22,42 @@ _TEXTS = re.compile(
     "script|search|sql|statement|subject|summary|text"
 )
 _SETTINGS = re.compile(
-    "batch|color|colour|concurrency|correlation|count|currency|depth|direction|dpi|duration|"
-    "encoding|format|fps|height|idempotency|interval|lang|language|lat|latitude|level|limit|lng|"
-    "locale|lon|longitude|max|min|nonce|offset|page|per|port|priority|quality|retention|retrie|"
-    "scale|seed|size|sort|status|temperature|thread|timeout|timezone|token|top|ttl|type|tz|unit|"
-    "width|window|worker"
+    "alpha|batch|buffer|capacity|color|colour|concurrency|confidence|correlation|count|currency|"
+    "depth|direction|dpi|duration|encoding|format|fps|height|idempotency|interval|iteration|lang|"
+    "language|lat|latitude|level|limit|lng|locale|lon|longitude|max|min|nonce|offset|page|per|port|"
+    "priority|quality|radius|ratio|retention|retrie|scale|seed|size|sort|status|step|temperature|"
+    "thread|threshold|timeout|timezone|token|top|ttl|type|tz|unit|width|window|worker|x|y"
 )
+_LIMITS = re.compile("first|hit|k|last|n|num|result|row|skip|take")
 _IDENTIFIERS = re.compile(
     "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|document|domain|"
-    "email|file|filename|from|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
-    "repository|sku|to|tracking|url|uri|username"
+    "email|file|filename|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
+    "repository|sku|tracking|url|uri|username"
 )
+# What these hold may be a word of their own kind, such as "checking" or "status".
+_IN_WORDS_TOO = re.compile("account|document|key|link|number|reference")
+_PARTIES = re.compile("from|to")
+_SENDING = re.compile("call|dm|forward|invite|mail|message|pay|send|share|text|transfer|wire")
 _OTHER_NAMES = re.compile(
-    "all|any|current|default|head|latest|localhost|main|master|me|myself|primary|root|self|stdin"
+    r"\w{2,3}|admin|anonymous|anyone|current|customer|default|everyone|guest|(?:head|latest)\W?\d*|"
+    "localhost|main|master|myself|nobody|primary|root|self|stdin|team|unassigned|"
+    r"(?:africa|america|asia|atlantic|australia|etc|europe|indian|pacific)/\w+"
 )
 _PEOPLE = re.compile(
-    "assignee|attendee|author|beneficiary|client|contact|customer|doctor|employee|family|first|"
-    "full|given|guest|holder|invitee|landlord|last|manager|owner|participant|passenger|patient|"
-    "payee|person|recipient|reviewer|seller|sender|student|surname|teacher|tenant|traveller|user"
+    "assignee|attendee|author|beneficiary|customer|doctor|employee|guest|holder|invitee|landlord|"
+    "manager|owner|participant|passenger|patient|payee|person|recipient|reviewer|seller|sender|"
+    "student|surname|teacher|tenant|traveller|user"
 )
 _THINGS = re.compile(
-    "agent|company|hotel|item|merchant|name|product|project|property|restaurant|room|supplier|"
-    "team|vendor"
+    "agent|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
+    "room|supplier|team|vendor"
 )
 _PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
 _MEASURES = re.compile("kb|mb|gb|tb|kg|km|cm|mm")
 _MONEY = re.compile(
-    "amount|balance|budget|cost|deposit|discount|fee|payment|price|refund|rent|salary|"
-    "subtotal|sum|tip|total|value"
+    "amount|balance|bonus|budget|commission|cost|credit|deposit|discount|fee|payment|price|refund|"
+    "rent|salary|subtotal|sum|tip|total|value"
 )
 _MAKING = re.compile("add|create|export|generate|make|new|output|save|target|upload|write")
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
@@ -65,14 +72,13 @@ _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _TEMPLATE = re.compile(
     r"<[a-z][\w .-]*>|\[[\w .-]*[a-z][\w .-]*\]|\{{1,2}[\w .-]+\}{1,2}|(?:\w+[-_])?your[-_][\w-]+"
     r"|(?:.*[-_ ])?x{3,}(?:[-_ ].*)?|.*x{4,}.*|\.{3,}|string|todo|tbd|placeholder|foo|bar|dummy"
-    r"|(?:insert|enter)[-_][\w-]+",
+    r"|(?:insert|enter)[-_][\w-]+|(?-i:[A-Z_]+_ID)",
     re.IGNORECASE,
 )
 _WRITTEN = re.compile(r"[\w-]+")
 _EPOCH = re.compile(r"[12]\d{9}(?:\d{3})?(?:\.\d+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
-_CHOICE = re.compile(r"[a-z]+(?:[-_ :/][a-z]+)*")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]")
 
 
@@ -94,6 +100,11 @@ class Argument:
         """Return whether the value only holds a place, and cannot be one that somebody gave."""
         held = isinstance(self.value, str) and _TEMPLATE.fullmatch(self.value.strip())
         return bool(held) and not _has(_SETTINGS, self.words)
+
+    @property
+    def is_thing(self) -> bool:
+        """Return whether it names a thing, which others may call a little otherwise."""
+        return _has(_THINGS, self.words) and not _has(_PEOPLE, self.words)
 
     @property
     def said(self) -> str:
@@ -181,33 +192,31 @@ def _kind(
         if is_id and isinstance(value, (str, int)):
             return "identifier"
         small = abs(float(value)) < _SMALL and float(value).is_integer()
-        chosen = _has(_SETTINGS, words) or small
+        chosen = _has(_SETTINGS, words) or _has(_LIMITS, words[-1:]) or small
         exact = _has(_MONEY, words) or _has(_MEASURES, words[-1:])
         return "free" if (chosen and not exact) or tool[0] in READING else "number"
-    if len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS:
-        return "free"
-    if _TIME.fullmatch(value):
+    long = len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS
+    if long or _TIME.fullmatch(value) or _OTHER_NAMES.fullmatch(value.lower()):
         return "free"
     if _DATE.fullmatch(value):
         return "date"
     is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
     made = _has(_MAKING, (tool[0], *words)) and _has(_MADE, words[-1:])
     made = made and not (words[-1] == "name" and _has(_PEOPLE, (*words, *tool)))
-    if (
-        made
-        or _OTHER_NAMES.fullmatch(value.lower())
-        or is_text
-        or (not is_id and _has(_SETTINGS, words))
-    ):
+    if made or is_text or (not is_id and _has(_SETTINGS, words)):
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"
     if _has(_PHONES, words) or _PHONE.fullmatch(value):
         return "phone"
-    if is_id or (any(map(str.isdigit, value)) and not _CHOICE.fullmatch(value)):
+    if any(map(str.isdigit, value)):
         return "identifier"
-    named = _has(_PEOPLE, words) or _has(_THINGS, words)
-    return "name" if named and _CAPITAL.search(value) else "free"
+    if is_id and not _has(_IN_WORDS_TOO, words[-1:]):
+        return "name"
+    is_party = _has(_PARTIES, words[-1:]) and _has(_SENDING, tool)
+    is_person = _has(_PEOPLE, words) and _WRITTEN.fullmatch(value)
+    named = is_party or _has(_PEOPLE, words) or _has(_THINGS, words)
+    return "name" if is_person or (named and _CAPITAL.search(value)) else "free"
 
 
 def _has(some: re.Pattern[str], words: tuple[str, ...]) -> bool:

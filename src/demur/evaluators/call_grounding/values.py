@@ -114,7 +114,7 @@ def is_given(one: Argument, given: Given) -> bool:
     if one.kind == "phone" and _phone(said, given):
         return True
     if one.kind == "name" or not any(map(str.isdigit, said)):
-        return _name(said, given)
+        return _name(said, given, one.is_thing)
     return _identifier(said, given)
 
 
@@ -143,17 +143,18 @@ def _address(said: str, given: Given) -> bool:
         texts = (_SPOKEN.sub(lambda of: spoken[of[1].lower()], text) for text in given.texts)
         return said.lower() in " ".join(texts).lower()
     # A path or an address may be put together from what was given.
-    scheme, found, rest = said.rpartition("://")
+    _, found, rest = said.rpartition("://")
     segments = [part for part in _SEGMENT.split(_PAGING.sub("", rest)) if part.strip(".~")]
     if found:  # after a host that was given, words of a path are no guess that does harm
         segments = [part for part in segments if part is segments[0] or re.search(r"\d", part)]
     return all(given.has(part.removeprefix("www.")) for part in segments)
 
 
-def _name(said: str, given: Given) -> bool:
+def _name(said: str, given: Given, most: bool) -> bool:
+    """Return whether the words of a name stand in the texts; `most`: if half of them are enough."""
     words = [word for word in _WORD.findall(said) if not _TITLES.fullmatch(word.lower())]
     texts = [*map(_folded, given.texts)]
-    return all(
+    known = sum(
         any(
             re.search(rf"(?<![^\W\d_]){re.escape(form)}(?:'?s)?{_END[len(form) > 4]}", text)
             for form in _forms(word)
@@ -161,6 +162,7 @@ def _name(said: str, given: Given) -> bool:
         )
         for word in words
     )
+    return 2 * known >= len(words) if most else known == len(words)
 
 
 def _phone(said: str, given: Given) -> bool:
@@ -249,7 +251,7 @@ def _follows(value: Decimal, one: Argument, given: Given) -> bool:
     sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, texts)))
     signs = {of.kind for of in given.figures if len(of.kind) == 1 and not of.kind.isalpha()}
     words = " ".join(one.words)
-    return any(abs(part - value) < _CENT for part in given.results) or any(
+    return any(abs(part - value) <= _CENT for part in given.results) or any(
         may_follow(f"{words} {value:f} {sign}", sample) for sign in ("", *(signs - {"%"} or "$"))
     )
 
@@ -272,7 +274,8 @@ def _date(value: str, given: Given) -> bool:
     today = given.today.toordinal()
     away = day.toordinal() - today
     tomorrow = date.fromordinal(day.toordinal() + 1)
-    if abs(away) <= _SOON or day.day == 1 or tomorrow.day == 1:
+    yearly = (day.month, day.day) == (given.today.month, given.today.day)
+    if abs(away) <= _SOON or yearly or day.day == 1 or tomorrow.day == 1:
         return True
     said = {date.fromordinal(int(one.value)) for one in given.figures if one.kind == DATE}
     dates = {moved for one in said for moved in (one.toordinal(), _in_year(one, day.year))}
