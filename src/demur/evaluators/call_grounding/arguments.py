@@ -22,13 +22,11 @@ _TEXTS = re.compile(
     "script|search|sql|statement|subject|summary|text"
 )
 _SETTINGS = re.compile(
-    "alpha|batch|buffer|capacity|color|colour|concurrency|confidence|correlation|count|currency|"
-    "depth|direction|dpi|duration|encoding|format|fps|height|idempotency|interval|iteration|lang|"
-    "language|lat|latitude|level|limit|lng|locale|lon|longitude|max|min|nonce|offset|page|per|port|"
-    "priority|quality|radius|ratio|retention|retrie|scale|seed|size|sort|status|step|temperature|"
-    "thread|threshold|timeout|timezone|token|top|ttl|type|tz|unit|width|window|worker|x|y"
+    "codec|color|colour|correlation|count|cron|currency|default|direction|encoding|format|"
+    "idempotency|interval|lang|language|level|limit|locale|max|min|mode|model|nonce|page|preset|"
+    "priority|profile|recurrence|resolution|rrule|schedule|scope|size|sort|status|style|timezone|"
+    "token|type|tz|unit"
 )
-_LIMITS = re.compile("first|hit|k|last|n|num|result|row|skip|take")
 _IDENTIFIERS = re.compile(
     "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|document|domain|"
     "email|file|filename|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
@@ -44,13 +42,13 @@ _OTHER_NAMES = re.compile(
     r"(?:africa|america|asia|atlantic|australia|etc|europe|indian|pacific)/\w+"
 )
 _PEOPLE = re.compile(
-    "assignee|attendee|author|beneficiary|customer|doctor|employee|guest|holder|invitee|landlord|"
-    "manager|owner|participant|passenger|patient|payee|person|recipient|reviewer|seller|sender|"
+    "assignee|attendee|author|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|invitee|landlord|"
+    "manager|owner|participant|passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|"
     "student|surname|teacher|tenant|traveller|user"
 )
 _THINGS = re.compile(
     "agent|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
-    "room|supplier|team|vendor"
+    "room|supplier|team|vendor|venue"
 )
 _PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
@@ -59,11 +57,12 @@ _MONEY = re.compile(
     "amount|balance|bonus|budget|commission|cost|credit|deposit|discount|fee|payment|price|refund|"
     "rent|salary|subtotal|sum|tip|total|value"
 )
+_OUTPUT = re.compile("dest|destination|output|save")
+_CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 _MAKING = re.compile("add|create|export|generate|make|new|output|save|target|upload|write")
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
 _MOMENT = re.compile("after|at|before|date|end|expires|from|since|start|time|timestamp|to|until")
 _LONGEST, _MOST_WORDS = 200, 7
-_SMALL = 100
 _DATE = re.compile(
     r"\d{4}-(?:\d\d|W\d\d|Q\d)(?:-\d\d(?:[T ]\d\d:\d\d.*)?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
@@ -77,6 +76,7 @@ _TEMPLATE = re.compile(
 )
 _WRITTEN = re.compile(r"[\w-]+")
 _EPOCH = re.compile(r"[12]\d{9}(?:\d{3})?(?:\.\d+)?")
+_LONG = re.compile(r"^\d{3,}(?!00$)\d\d$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]")
@@ -186,15 +186,16 @@ def _kind(
     if value in node.get("enum", ()) or value in (node.get("const"), node.get("default")):
         return "free"
     is_id = _has(_IDENTIFIERS, words[-1:]) and not _has(_SELF_MADE, words)
+    is_setting = _has(_SETTINGS, words) and not is_id and words[-1] != "code"
     if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
         if _has(_MOMENT, words[-1:]) and _EPOCH.fullmatch(str(value)):
             return "date"
         if is_id and isinstance(value, (str, int)):
             return "identifier"
-        small = abs(float(value)) < _SMALL and float(value).is_integer()
-        chosen = _has(_SETTINGS, words) or _has(_LIMITS, words[-1:]) or small
-        exact = _has(_MONEY, words) or _has(_MEASURES, words[-1:])
-        return "free" if (chosen and not exact) or tool[0] in READING else "number"
+        if _has(_MONEY, words) or _has(_MEASURES, words[-1:]):
+            return "number" if tool[0] not in READING else "free"
+        # Of other numbers, long ones that are not round are no settings.
+        return "identifier" if _LONG.search(str(value)) and not is_setting else "free"
     long = len(value) > _LONGEST or "\n" in value or len(value.split()) > _MOST_WORDS
     if long or _TIME.fullmatch(value) or _OTHER_NAMES.fullmatch(value.lower()):
         return "free"
@@ -203,7 +204,8 @@ def _kind(
     is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
     made = _has(_MAKING, (tool[0], *words)) and _has(_MADE, words[-1:])
     made = made and not (words[-1] == "name" and _has(_PEOPLE, (*words, *tool)))
-    if made or is_text or (not is_id and _has(_SETTINGS, words)):
+    made = made or _CONSTANT.fullmatch(value) or ("/" in value and _has(_OUTPUT, words))
+    if made or is_text or is_setting:
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"

@@ -26,7 +26,7 @@ from demur.schema import Sample
 _LAST = 40
 _MOST_READ = 6000  # Reading figures takes 10 microseconds a character, once a text.
 _MONTHS, _KIB = Decimal(12), Decimal("1.024")
-_CENT, _HUNDRED = Decimal("0.005"), Decimal(100)
+_CENT, _HUNDRED = Decimal("0.01"), Decimal(100)
 _DAY = 86400
 _NEAR, _SOON = 7, 14
 _MONTH_IN_DAYS = 30.4
@@ -39,6 +39,7 @@ _IN_WORDS = re.compile(
     r"|cincuenta|cien)\b",
     re.IGNORECASE,
 )
+_THOUSANDS = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?)[kK]\b")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
 _SPOKEN = re.compile(r"\s*[\[(]?\b(at|dot)\b[\])]?\s*", re.IGNORECASE)
 _SEGMENT = re.compile(r"[/\\?&=#]")
@@ -48,6 +49,7 @@ _LEAST_OF_PHONE, _COUNTRY = 6, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Longer names may have other endings.
 _END = (r"(?![^\W\d_])", "")
+_JOINED = re.compile(r"\w+(?:[-_.]\w+)+")
 _TITLES = re.compile("mr|mrs|ms|dr|prof|herr|frau|mme|monsieur|madame|sir|the|and|of|inc|ltd|gmbh")
 _EXAMPLE = re.compile(
     r"n/?a|none|null|unknown|undefined|test|example|sample|.*\b(?:john|jane)[-_. ]?(?:doe|smith)\b"
@@ -73,7 +75,7 @@ class Given:
         """Return the last texts, as many as figures are worked out from."""
         lengths = [0, *accumulate(map(len, reversed(self.texts)))]
         kept = sum(length < _MOST_READ for length in lengths[:-1])
-        return self.texts[len(self.texts) - kept :]
+        return tuple(map(_without_k, self.texts[len(self.texts) - kept :]))
 
     @cached_property
     def results(self) -> frozenset[Decimal]:
@@ -113,7 +115,7 @@ def is_given(one: Argument, given: Given) -> bool:
         return _address(said, given)
     if one.kind == "phone" and _phone(said, given):
         return True
-    if one.kind == "name" or not any(map(str.isdigit, said)):
+    if one.kind == "name" and not _JOINED.fullmatch(said):
         return _name(said, given, one.is_thing)
     return _identifier(said, given)
 
@@ -192,6 +194,11 @@ def _folded(text: str) -> str:
         return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(sign for sign in apart if not unicodedata.combining(sign))
+
+
+def _without_k(text: str) -> str:
+    """Return a text with thousands in digits: 9000 for "9k"."""
+    return _THOUSANDS.sub(lambda found: f"{Decimal(found[1]) * 1000:f}", text)
 
 
 @lru_cache(maxsize=256)
