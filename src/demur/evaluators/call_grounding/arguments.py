@@ -28,7 +28,7 @@ _SETTINGS = re.compile(
     "token|type|tz|unit"
 )
 _IDENTIFIERS = re.compile(
-    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|document|domain|"
+    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|device|document|domain|"
     "email|file|filename|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
     "repository|sku|tracking|url|uri|username"
 )
@@ -42,12 +42,12 @@ _OTHER_NAMES = re.compile(
     r"(?:africa|america|asia|atlantic|australia|etc|europe|indian|pacific)/\w+"
 )
 _PEOPLE = re.compile(
-    "assignee|attendee|author|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|invitee|landlord|"
+    "assignee|attendee|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|invitee|landlord|"
     "manager|owner|participant|passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|"
     "student|surname|teacher|tenant|traveller|user"
 )
 _THINGS = re.compile(
-    "agent|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
+    "agent|artist|author|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
     "room|supplier|team|vendor|venue"
 )
 _PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
@@ -67,14 +67,19 @@ _DATE = re.compile(
     r"\d{4}-(?:\d\d|W\d\d|Q\d)(?:-\d\d(?:[T ]\d\d:\d\d.*)?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
 _ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
-_TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
+_TIME = re.compile(r"(?:\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?(?: ?[-–] ?|$)){1,2}", re.I)
 _TEMPLATE = re.compile(
     r"<[a-z][\w .-]*>|\[[\w .-]*[a-z][\w .-]*\]|\{{1,2}[\w .-]+\}{1,2}|(?:\w+[-_])?your[-_][\w-]+"
     r"|(?:.*[-_ ])?x{3,}(?:[-_ ].*)?|.*x{4,}.*|\.{3,}|string|todo|tbd|placeholder|foo|bar|dummy"
-    r"|(?:insert|enter)[-_][\w-]+|(?-i:[A-Z_]+_ID)",
+    r"|(?:insert|enter)[-_][\w-]+|(?-i:[A-Z_]+_(?:ID|NUMBER))",
     re.IGNORECASE,
 )
-_WRITTEN = re.compile(r"[\w-]+")
+_WRITTEN = re.compile(r"[\w.-]+")
+# What looks like an identifier under any name: "ORD-48231", "QX7R2M", "cus_Pz19", "v2.1.0".
+_CODE = re.compile(
+    r"(?:\d[\w.:/ -]*?){3}|\bv?\d+(?:\.\d+)+\b|\b(?=\w*\d)(?=\w*[A-Z])[A-Z\d]{5,}\b"
+    r"|\b[a-z]{2,9}_(?=\w*\d)\w{3,}"
+)
 _EPOCH = re.compile(r"[12]\d{9}(?:\d{3})?(?:\.\d+)?")
 _LONG = re.compile(r"^\d{3,}(?!00$)\d\d$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -211,9 +216,10 @@ def _kind(
         return "address"
     if _has(_PHONES, words) or _PHONE.fullmatch(value):
         return "phone"
-    if any(map(str.isdigit, value)):
+    has_digit = any(map(str.isdigit, value))
+    if has_digit and (is_id or _CODE.search(value)):
         return "identifier"
-    if is_id and not _has(_IN_WORDS_TOO, words[-1:]):
+    if is_id and not has_digit and not _has(_IN_WORDS_TOO, words[-1:]):
         return "name"
     is_party = _has(_PARTIES, words[-1:]) and _has(_SENDING, tool)
     is_person = _has(_PEOPLE, words) and _WRITTEN.fullmatch(value)

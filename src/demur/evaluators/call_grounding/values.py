@@ -23,9 +23,13 @@ from demur.evaluators.refchecker.exact_strings import missing_strings, nearest, 
 from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, PERCENT, TIME, Figure, figures
 from demur.schema import Sample
 
-_LAST = 40
+_LAST, _FEW, _LEAST = 40, 10, 2
 _MOST_READ = 6000  # Reading figures takes 10 microseconds a character, once a text.
-_MONTHS, _KIB = Decimal(12), Decimal("1.024")
+_PERIODS = [  # how often a price may be paid
+    (Decimal(often), re.compile(words, re.IGNORECASE))
+    for often, words in ((12, "year|annual|jahr|ann[eé]e|año"), (7, "week|woche"), (24, "hour"))
+]
+_KIB = Decimal("1.024")
 _CENT, _HUNDRED = Decimal("0.01"), Decimal(100)
 _DAY = 86400
 _NEAR, _SOON = 7, 14
@@ -78,22 +82,23 @@ class Given:
         return tuple(map(_without_k, self.texts[len(self.texts) - kept :]))
 
     @cached_property
-    def results(self) -> frozenset[Decimal]:
-        """Return what the last figures give: sums, differences, multiples, parts, percentages."""
-        every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
-        written = (one.value / one.scale for one in every)
-        few = {_MONTHS, *(n for n in written if n in range(2, 101))}
-        shares = {one.value / _HUNDRED for one in every if one.kind == PERCENT}
-        factors = {*few, *(1 / n for n in few), *shares}
-        factors |= {sign for one in shares for sign in (1 - one, 1 + one)}
-        values = {one.value for one in every}
-        both = {found for a in values for b in values for found in (a + b, a - b)}
-        return frozenset(both | {one * factor for one in values for factor in factors})
-
-    @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """Return the figures of the last texts."""
         return tuple(one for text in self.recent for one in figures(text))
+
+    @cached_property
+    def results(self) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
+        """Return what two of the last figures give, and what few of them give in two steps."""
+        every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
+        values = {one.value / one.scale for one in every}
+        often = [n for n, words in _PERIODS if words.search(self.question)]
+        shares = [one.value / _HUNDRED for one in every if one.kind == PERCENT]
+        shares += [sign for one in shares for sign in (1 - one, 1 + one)]
+        products = {a * b for a in values for b in (*values, *often, *shares)}
+        sums = {sign for a in values for b in values for sign in (a + b, a - b)}
+        parts = {a / b for a in values for b in (*values, *often) if b in range(2, 101)}
+        few = products | values if len(values) <= _FEW else frozenset()
+        return frozenset(products | sums | parts), frozenset(a + b for a in few for b in few)
 
     def has(self, said: str) -> bool:
         """Return whether a text has a string, apart from other letters and digits."""
@@ -258,7 +263,11 @@ def _follows(value: Decimal, one: Argument, given: Given) -> bool:
     sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, texts)))
     signs = {of.kind for of in given.figures if len(of.kind) == 1 and not of.kind.isalpha()}
     words = " ".join(one.words)
-    return any(abs(part - value) <= _CENT for part in given.results) or any(
+    at_once, in_steps = given.results
+    exact = len(f"{value:f}".strip("0.")) > _LEAST  # others are given by accident
+    if any(abs(one - value) <= _CENT for one in (*at_once, *(in_steps if exact else ()))):
+        return True
+    return any(
         may_follow(f"{words} {value:f} {sign}", sample) for sign in ("", *(signs - {"%"} or "$"))
     )
 
