@@ -9,6 +9,7 @@ from demur_research.tables import (
     actions,
     answers,
     bare,
+    calls,
     claims,
     confidence,
     disputes,
@@ -52,6 +53,7 @@ TABLES: Mapping[str, Table] = {
         statements.TABLES,
         languages.TABLES,
         actions.TABLES,
+        calls.TABLES,
         quotes.TABLES,
     )
     for table in tables

@@ -34,8 +34,6 @@ _IDENTIFIERS = re.compile(
 )
 # What these hold may be a word of their own kind, such as "checking" or "status".
 _IN_WORDS_TOO = re.compile("account|document|key|link|number|reference")
-_PARTIES = re.compile("from|to")
-_SENDING = re.compile("call|dm|forward|invite|mail|message|pay|send|share|text|transfer|wire")
 _OTHER_NAMES = re.compile(
     r"\w{2,3}|admin|anonymous|anyone|current|customer|default|everyone|guest|(?:head|latest)\W?\d*|"
     "localhost|main|master|myself|nobody|primary|root|self|stdin|team|unassigned|"
@@ -50,7 +48,6 @@ _THINGS = re.compile(
     "agent|artist|author|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
     "room|supplier|team|vendor|venue"
 )
-_PHONES = re.compile("cell|fax|mobile|phone|sms|tel|telephone|whatsapp")
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
 _MEASURES = re.compile("kb|mb|gb|tb|kg|km|cm|mm")
 _MONEY = re.compile(
@@ -61,12 +58,13 @@ _OUTPUT = re.compile("dest|destination|output|save")
 _CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 _MAKING = re.compile("add|create|export|generate|make|new|output|save|target|upload|write")
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
-_MOMENT = re.compile("after|at|before|date|end|expires|from|since|start|time|timestamp|to|until")
 _LONGEST, _MOST_WORDS = 200, 7
 _DATE = re.compile(
     r"\d{4}-(?:\d\d|W\d\d|Q\d)(?:-\d\d(?:[T ]\d\d:\d\d.*)?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
-_ADDRESS = re.compile(r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+")
+_ADDRESS = re.compile(
+    r"\S+@\S+\.\w+|\w+://\S+|www\.\S+|[A-Z]:\\\S+|(?:~|\.{0,2})/?[^\s/]+(?:/[^\s/]*)+"
+)
 _TIME = re.compile(r"(?:\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?(?: ?[-–] ?|$)){1,2}", re.I)
 _TEMPLATE = re.compile(
     r"<[a-z][\w .-]*>|\[[\w .-]*[a-z][\w .-]*\]|\{{1,2}[\w .-]+\}{1,2}|(?:\w+[-_])?your[-_][\w-]+"
@@ -80,7 +78,6 @@ _CODE = re.compile(
     r"(?:\d[\w.:/ -]*?){3}|\bv?\d+(?:\.\d+)+\b|\b(?=\w*\d)(?=\w*[A-Z])[A-Z\d]{5,}\b"
     r"|\b[a-z]{2,9}_(?=\w*\d)\w{3,}"
 )
-_EPOCH = re.compile(r"[12]\d{9}(?:\d{3})?(?:\.\d+)?")
 _LONG = re.compile(r"^\d{3,}(?!00$)\d\d$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"(?:\+|00)[\d ()/.-]{7,22}")
@@ -193,8 +190,6 @@ def _kind(
     is_id = _has(_IDENTIFIERS, words[-1:]) and not _has(_SELF_MADE, words)
     is_setting = _has(_SETTINGS, words) and not is_id and words[-1] != "code"
     if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
-        if _has(_MOMENT, words[-1:]) and _EPOCH.fullmatch(str(value)):
-            return "date"
         if is_id and isinstance(value, (str, int)):
             return "identifier"
         if _has(_MONEY, words) or _has(_MEASURES, words[-1:]):
@@ -214,16 +209,15 @@ def _kind(
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"
-    if _has(_PHONES, words) or _PHONE.fullmatch(value):
+    if _PHONE.fullmatch(value):
         return "phone"
     has_digit = any(map(str.isdigit, value))
     if has_digit and (is_id or _CODE.search(value)):
         return "identifier"
     if is_id and not has_digit and not _has(_IN_WORDS_TOO, words[-1:]):
         return "name"
-    is_party = _has(_PARTIES, words[-1:]) and _has(_SENDING, tool)
     is_person = _has(_PEOPLE, words) and _WRITTEN.fullmatch(value)
-    named = is_party or _has(_PEOPLE, words) or _has(_THINGS, words)
+    named = _has(_PEOPLE, words) or _has(_THINGS, words)
     return "name" if is_person or (named and _CAPITAL.search(value)) else "free"
 
 
