@@ -142,7 +142,8 @@ def arguments(
         words = words_of(name)
         kind: Kind = _kind(value, words, words_of(tool), node) if said is not False else "free"
         if said and kind == "free":
-            kind = "identifier" if isinstance(value, str) else "number"
+            has_digit = any(map(str.isdigit, str(value)))
+            kind = "number" if not isinstance(value, str) else ("name", "identifier")[has_digit]
         yield Argument(path, value, words, f"{name} {node.get('description', '')}".lower(), kind)
 
 
@@ -204,8 +205,8 @@ def _kind(
     is_text = _has(_TEXTS, words[-1:]) and not (words[-1] == "code" and _WRITTEN.fullmatch(value))
     made = _has(_MAKING, (tool[0], *words)) and _has(_MADE, words[-1:])
     made = made and not (words[-1] == "name" and _has(_PEOPLE, (*words, *tool)))
-    made = made or _CONSTANT.fullmatch(value) or ("/" in value and _has(_OUTPUT, words))
-    if made or is_text or is_setting:
+    is_output = "/" in value and _has(_OUTPUT, words)
+    if made or is_output or is_text or is_setting or _CONSTANT.fullmatch(value):
         return "free"
     if _ADDRESS.fullmatch(value):
         return "address"

@@ -63,8 +63,9 @@ def missing_values(
     """
     every = [*arguments(str(call["name"]), call["args"], schema, checked or {})]
     given = Given(tuple(texts), today or date.today(), question)
-    missing, found = [one for one in every if one.kind != "free" or one.is_placeholder], True
-    while missing and found:  # A total may follow from a sum that is another argument.
+    missing = [one for one in every if one.kind != "free" or one.is_placeholder]
+    found = missing
+    while found:  # a total may follow from a sum that is another argument
         said = [one.said for one in every if one not in missing and not isinstance(one.value, str)]
         given = replace(given, beside=tuple(said))
         found = [one for one in missing if not one.is_placeholder and is_given(one, given)]
