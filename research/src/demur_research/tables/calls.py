@@ -72,6 +72,7 @@ CALLS = Table(
     "How often a tool call with a value that nobody gave is stopped, and how often a right one.",
     (),
     _make,
+    asks=False,
 )
 
 TABLES = (CALLS,)
