@@ -11,22 +11,29 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from demur.shapes.forms import as_messages
 from demur.shapes.outcomes import status_of_result
 
-# What may be left of a result that only repeats what was sought: no name, and no number but zeros.
-_NOTHING_ELSE = re.compile(r"(?:[^\W\d_]|[\W_]|0|[45]0\d)*")
+# A short result that says so, apart from what was sought, only repeats that.
+_NOTHING_FOUND = re.compile(
+    r"\b(?:0|aucun\w*|false|invalid|kein\w*|nicht|ning[uú]n\w*|no|none|not|nothing|null|unknown|zero)\b"
+    r"|\[\s*\]|\{\s*\}",
+    re.IGNORECASE,
+)
 _MOST_LEFT = 150
-# The arguments by which a call names what it makes.
-_NAMES = re.compile(r"(?:.*_)?(?:branch|file|file_?name|folder|name|path|tag|title)", re.IGNORECASE)
-_SHORTEST, _LONGEST_NAME = 3, 100
+# Arguments that a model writes freely: what it searched for, for one.
+_WRITTEN = re.compile(
+    "(?:.*_)?(?:body|content|keywords?|message|notes?|prompt|q|query|question|search|subject|text)",
+    re.IGNORECASE,
+)
+_SHORTEST, _LONGEST = 3, 100
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|/)")
 
 
 def given_texts(messages: Sequence[Any], *, untrusted: Collection[str] = ()) -> tuple[str, ...]:
     """Return what an agent was given in a conversation, text by text.
 
-    These are the messages of the user and the system, the results and the errors of tools, and how
-    earlier calls that were done named what they made (`create_branch(name=...)`). What the model
-    said is not given. A result that says nothing but the arguments of its own call is without them,
-    as in `No results for "ORD-1"`.
+    These are the messages of the user and the system, the results and the errors of tools, and the
+    short arguments of earlier calls that were done, but for texts and searches. What the model said
+    is not given. A result that says only that nothing was found, or that the call failed, is
+    without the arguments of its call: `No results for "ORD-1"`.
 
     Args:
         messages: The messages, in LangChain's classes, in short form, or dumped.
@@ -52,18 +59,17 @@ def _returned(message: ToolMessage, tool: str, args: Mapping[str, Any]) -> Itera
     text = rest = _unescaped(str(message.text))
     for value in sorted(_strings(args), key=len, reverse=True):
         rest = rest.replace(value, " ")
-    named = [
-        value
-        for name, value in args.items()
-        if isinstance(value, str) and len(value) < _LONGEST_NAME and _NAMES.fullmatch(name)
-    ]
-    if rest == text and not named:
-        yield text
-        return
-    failed = message.status == "error" or status_of_result(text, tool, args) == "failed"
+    failed = message.status == "error" or (
+        rest != text and status_of_result(text, tool, args) == "failed"
+    )
     left = " ".join(rest.split())
-    yield rest if failed or (len(left) < _MOST_LEFT and _NOTHING_ELSE.fullmatch(left)) else text
-    yield from () if failed else named
+    if failed or (len(left) < _MOST_LEFT and _NOTHING_FOUND.search(text)):
+        yield rest
+        return
+    yield text
+    for name, value in args.items():
+        if isinstance(value, str) and len(value) < _LONGEST and not _WRITTEN.fullmatch(name):
+            yield value
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -29,7 +29,8 @@ _SETTINGS = re.compile(
 )
 _IDENTIFIERS = re.compile(
     "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|device|document|domain|"
-    "email|file|filename|handle|host|iban|id|key|link|mail|number|path|phone|reference|repo|"
+    "email|file|filename|handle|host|iban|id|image|key|link|mail|number|package|path|phone|"
+    "reference|repo|"
     "repository|sku|tracking|url|uri|username"
 )
 # What these hold may be a word of their own kind, such as "checking" or "status".
@@ -41,12 +42,12 @@ _OTHER_NAMES = re.compile(
 )
 _PEOPLE = re.compile(
     "assignee|attendee|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|invitee|landlord|"
-    "manager|owner|participant|passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|"
-    "student|surname|teacher|tenant|traveller|user"
+    "manager|member|owner|participant|passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|"
+    "student|surname|teacher|tenant|traveller|user|watcher"
 )
 _THINGS = re.compile(
-    "agent|artist|author|client|company|contact|hotel|item|merchant|name|product|project|property|restaurant|"
-    "room|supplier|team|vendor|venue"
+    "agent|artist|author|client|company|contact|drug|hotel|item|merchant|name|product|project|property|restaurant|"
+    "room|scene|supplier|team|vendor|venue"
 )
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
 _MEASURES = re.compile("kb|mb|gb|tb|kg|km|cm|mm")
@@ -72,7 +73,7 @@ _TEMPLATE = re.compile(
     r"|(?:insert|enter)[-_][\w-]+|(?-i:[A-Z_]+_(?:ID|NUMBER))",
     re.IGNORECASE,
 )
-_WRITTEN = re.compile(r"[\w.-]+")
+_WRITTEN = re.compile(r"@?[\w.-]+")
 # What looks like an identifier under any name: "ORD-48231", "QX7R2M", "cus_Pz19", "v2.1.0".
 _CODE = re.compile(
     r"(?:\d[\w.:/ -]*?){3}|\bv?\d+(?:\.\d+)+\b|\b(?=\w*\d)(?=\w*[A-Z])[A-Z\d]{5,}\b"

@@ -66,7 +66,8 @@ def missing_values(
     missing = [one for one in every if one.kind != "free" or one.is_placeholder]
     found = missing
     while found:  # a total may follow from a sum that is another argument
-        said = [one.said for one in every if one not in missing and not isinstance(one.value, str)]
+        of_figures = [one for one in every if one.kind == "date" or not isinstance(one.value, str)]
+        said = [one.said for one in of_figures if one not in missing]
         given = replace(given, beside=tuple(said))
         found = [one for one in missing if not one.is_placeholder and is_given(one, given)]
         missing = [one for one in missing if one not in found]

@@ -31,12 +31,13 @@ _PERIODS = [  # how often a price may be paid
     for often, words in ((12, "year|annual|jahr|ann[eé]e|año"), (7, "week|woche"), (24, "hour"))
 ]
 _NUMBER = re.compile(r"(?<![\d.,])(\d+(?:[.,' ]\d+)*)(?!\d)(?: ?([^\W\d_]+))?")
+_PERCENT = re.compile(r"-(\d+(?:[.,]\d+)?) ?%")  # "-10 %" is no figure elsewhere
 _THOUSANDS = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?)[kK]\b")
-# In doubt, a round number was given in words.
+# In doubt, a number was given in words.
 _IN_WORDS = re.compile(
     r"\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|\w*(?:hundred|hundert|thousand|tausend|zig)"
-    r"|grand|dozen|vingt|trente|quarante|cinquante|soixante|cent|mille?|veinte|treinta|cuarenta"
-    r"|cincuenta|cien)\b",
+    r"(?:[- ]\w+)?|grand|dozen|point|komma|coma|virgule|vingt|trente|quarante|cinquante|soixante"
+    r"|cent|mille?|veinte|treinta|cuarenta|cincuenta|cien)\b",
     re.IGNORECASE,
 )
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
@@ -45,12 +46,17 @@ _JOINED = re.compile(r"\w+(?:[-_.]\w+)+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TITLES = re.compile("mr|mrs|ms|dr|prof|herr|frau|mme|monsieur|madame|sir|the|and|of|inc|ltd|gmbh")
 _SPOKEN = re.compile(r"\s*[\[(]?\b(at|dot)\b[\])]?\s*", re.IGNORECASE)
-_SEGMENT = re.compile(r"[/\\?&=#]")
+_SEGMENT = re.compile(r"[/\\?&=#:]|\.{3}")
+_EXTENSION = re.compile(r"\.[a-z]{2,4}$")
 _PAGING = re.compile(r"(?<=[?&])\w*(?:page|limit|offset|size|sort)\w*=[^&]*")
 _PHONE = re.compile(r"\+?\d[\d\s()/.-]{4,22}\d")
 _LEAST_OF_PHONE, _COUNTRY = 6, 3
 _DAY, _MONTH = 86400, 30.4
-_NEAR, _SOON, _LATER, _MOST_DATES = 7, 14, 62, 40
+_NEAR, _SOON, _LATER, _QUARTER, _MOST_DATES = 7, 14, 62, 92, 40
+_PERIOD = re.compile(
+    r"\b(?:end|ende|fin|final|fine|q[1-4]|quart|trimest|month|monat|mois|mes|year|\w*jahr|ann|año|half)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -83,9 +89,12 @@ class Given:
         every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
         values = {one.value / one.scale for one in every}
         often = [n for n, words in _PERIODS if words.search(self.question)]
+        said = [found for text in self.recent for found in _PERCENT.findall(text)]
         shares = [one.value / _HUNDRED for one in every if one.kind == PERCENT]
+        shares += [Decimal(one.replace(",", ".")) / _HUNDRED for one in said]
         shares += [sign for one in shares for sign in (1 - one, 1 + one)]
         products = {a * b for a in values for b in (*values, *often, *shares)}
+        products |= {a * one for a in products for one in shares}
         sums = {sign for a in values for b in values for sign in (a + b, a - b)}
         parts = {a / b for a in values for b in (*values, *often) if b in range(2, 101)}
         return frozenset(products | sums | parts)
@@ -99,7 +108,7 @@ class Given:
 
 def is_given(one: Argument, given: Given) -> bool:
     """Return whether a value stands in what was given, or follows from it."""
-    said = str(one.value).strip()
+    said = str(one.value).strip().lstrip("@")
     if one.kind == "number":
         return _number(one, given)
     if given.has(said):
@@ -124,6 +133,8 @@ def nearest_to(one: Argument, given: Given) -> str | None:
 def _identifier(said: str, given: Given) -> bool:
     if stands(said, (*given.texts, " ".join(given.texts))):  # perhaps parted by two messages
         return True
+    if said.isdecimal() and len(said) > _LEAST_OF_PHONE and _phone(said, given):
+        return True
     if _SEVERAL.search(said):  # several, or one among words
         return not missing_strings(said, given.texts)
     # "ORD-48231" for order 48231, where the sign is known from elsewhere.
@@ -142,6 +153,7 @@ def _address(said: str, given: Given) -> bool:
     parts = [part for part in _SEGMENT.split(_PAGING.sub("", rest)) if part.strip(".~")]
     if scheme:  # behind a host that was given, words of a path are no guess that does harm
         parts = [parts[0].removeprefix("www."), *filter(re.compile(r"\d").search, parts[1:])]
+        parts = [part if given.has(part) else _EXTENSION.sub("", part) for part in parts]
     return all(map(given.has, parts))
 
 
@@ -198,7 +210,7 @@ def _number(one: Argument, given: Given) -> bool:
         values.append(value / _HUNDRED)
     if any(not _numbers(text).isdisjoint(values) for text in given.texts):
         return True
-    if value % 10 == 0 and _IN_WORDS.search(given.question):
+    if _IN_WORDS.search(given.question):
         return True
     measured = {of.value for of in given.figures}
     if any(said in measured for said in (*values, *_in_units(value, one.words[-1]))):
@@ -243,22 +255,26 @@ def _follows(value: Decimal, one: Argument, given: Given) -> bool:
 def _date(value: str, given: Given) -> bool:
     """Return whether a date was said, or follows from today or from what was said.
 
-    It follows if it is within two weeks of today, or a year away; if it begins or ends a month; if
-    its day was said ("on the 21st") and it is within two months; or if it comes a span that was
-    said after or before today or a date that was said, up to a week.
+    It follows if it is within two weeks of today; if it begins or ends a month, or a year from
+    today, and a period was said or it is near; if its day was said ("on the 21st") and it is within
+    two months; or if it comes a span that was said after or before today or a date that was said,
+    up to a week.
     """
     found = next((one for one in figures(value) if one.kind == DATE), None)
     if found is None:  # such as a month
         return True
     at, today = int(found.value), given.today.toordinal()
     day, after = date.fromordinal(at), date.fromordinal(at + 1)
-    yearly = (day.month, day.day) == (given.today.month, given.today.day)
-    if abs(at - today) <= _SOON or yearly or 1 in (day.day, after.day):
+    bound = (1 in (day.day, after.day)) or day.timetuple()[1:3] == given.today.timetuple()[1:3]
+    if abs(at - today) <= _SOON or (
+        bound and (abs(at - today) <= _QUARTER or _PERIOD.search(given.question))
+    ):
         return True
     ordinal = rf"(?<!\d){day.day}(?:st|nd|rd|th|\.|er|e|º)?(?!\d)"
     if abs(at - today) <= _LATER and any(re.search(ordinal, text) for text in given.texts):
         return True
-    said = {date.fromordinal(int(one.value)) for one in given.figures if one.kind == DATE}
+    every = (*given.figures, *(one for text in given.beside for one in figures(text)))
+    said = {date.fromordinal(int(one.value)) for one in every if one.kind == DATE}
     dates = {moved for one in said for moved in (one.toordinal(), _in_year(one, day.year))}
     spans = {round(_days(one)) for one in given.figures if one.kind in (TIME, MONTHS)}
     near = sorted(dates, key=lambda one: abs(one - at))[:_MOST_DATES]
