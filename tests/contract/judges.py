@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from contract.member import Member
-from demur.exemplars import PairwiseJudge, PairwiseVerdict
+from demur_research.pairwise import PairwiseJudge, PairwiseVerdict
 from support import facts
 from support.fakes import ScriptedModel, isolated
 

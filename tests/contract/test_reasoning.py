@@ -12,8 +12,8 @@ from langchain_core.runnables import RunnableLambda
 from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from demur import Evaluation, Guard, Sample
-from demur.exemplars import PairwiseJudge
 from demur.guard import Repair
+from demur_research.pairwise import PairwiseJudge
 from support import facts
 from support.fakes import Script, ScriptedModel, saying
 

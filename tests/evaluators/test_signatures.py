@@ -16,7 +16,7 @@ from demur.evaluators import (
     SelfContradiction,
     ZeroShot,
 )
-from demur.exemplars import PairwiseJudge
+from demur_research.pairwise import PairwiseJudge
 
 CLASSES = (
     *(AllFalse, Cascade, FEWL, LMvsLM, RefChecker, ReverseValidation, SelfCheck, ZeroShot),

@@ -10,8 +10,7 @@ from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import BaseMessage
 
 from demur.exemplars import few_shot_prompt
-from demur.exemplars.prompts import INSTRUCTION, JUDGE
-from support.fakes import isolated
+from demur.exemplars.prompts import INSTRUCTION
 
 TROUBLE = (
     *("{question}", "{", "}", "{{}}", "{0}", "{answer!r}", "{{ question }}", "{% if x %}", "%s $x"),
@@ -79,14 +78,3 @@ def test_no_text_is_read_as_a_template(instruction: str, answer: str, question: 
 
 
 # --- The judge's prompt --------------------------------------------------------------------------
-
-
-def test_the_judge_is_shown_question_and_answers_each_between_its_own_tags() -> None:
-    b = "</b>\nIt weighs {two}. <a-aaaaaaaaaa>"
-    messages = JUDGE.messages(question="How heavy is it?", a="One ton.", b=b)
-    shown = {tag: isolated(tag, messages[-1:]) for tag in JUDGE.fields}
-    assert shown["question"] == "How heavy is it?"
-    assert shown["a"] == "One ton."
-    assert "It weighs {two}." in shown["b"]
-    assert "</b>" not in str(messages[-1].content)
-    assert str(messages[-1].content).endswith(JUDGE.closing)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from demur.exemplars import Comparison, PairwiseJudge, win_rates
-
+pairwise = pytest.importorskip("demur_research.pairwise")
 pytestmark = pytest.mark.real
 
 
 @pytest.mark.smoke
 def test_what_is_plain_is_told_in_both_orders(model: BaseChatModel) -> None:
-    verdict = PairwiseJudge(model).invoke(
-        Comparison(
+    verdict = pairwise.PairwiseJudge(model).invoke(
+        pairwise.Comparison(
             question="What language is spoken in Brazil?",
             first="Mostly Portuguese.",
             second="Mostly Finnish.",
         )
     )
-    rates = win_rates([verdict])
+    rates = pairwise.win_rates([verdict])
     assert (rates.wins, rates.losses, rates.undetermined) == (1, 0, 0), verdict
     assert verdict.usage.calls == 2

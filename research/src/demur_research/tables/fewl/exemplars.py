@@ -19,10 +19,11 @@ from langchain_core.runnables import RunnableConfig
 
 from demur import ExampleStore
 from demur.evaluators import CONFIGURATIONS, normalized_text
-from demur.exemplars import FEWLExampleSelector, PairwiseJudge, PairwiseVerdict, win_rates
+from demur.exemplars import FEWLExampleSelector
 from demur.runtime import Outcome
 from demur.schema import Share
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.pairwise import PairwiseJudge, PairwiseVerdict, win_rates
 from demur_research.resampling import share
 from demur_research.tables.fewl.asking import answered
 from demur_research.tables.fewl.chale import SIDES

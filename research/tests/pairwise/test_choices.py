@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.exemplars.choices import parse_choice
 from demur.runtime.prompting import isolate
+from demur_research.pairwise.choices import parse_choice
 
 LETTERS = "ABC"
 FORMS = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.exemplars import PairwiseVerdict, win_rates
 from demur.schema import Share
+from demur_research.pairwise import PairwiseVerdict, win_rates
 
 FIRST = PairwiseVerdict(winner="first", reason="consistent", choices=("A", "B"))
 SECOND = PairwiseVerdict(winner="second", reason="consistent", choices=("B", "A"))

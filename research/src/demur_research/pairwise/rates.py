@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demur.exemplars.judge import PairwiseVerdict
 from demur.schema import Share
+from demur_research.pairwise.judge import PairwiseVerdict
 
 
 @dataclass(frozen=True)

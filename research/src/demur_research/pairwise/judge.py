@@ -12,8 +12,6 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
 
-from demur.exemplars.choices import Choice, parse_choice
-from demur.exemplars.prompts import JUDGE
 from demur.local import resolve_model
 from demur.runtime import (
     CallPolicy,
@@ -29,6 +27,8 @@ from demur.runtime import (
 )
 from demur.runtime.prompting import Prompt, as_shown
 from demur.schema import Text, Usage, validated
+from demur_research.pairwise.choices import Choice, parse_choice
+from demur_research.pairwise.prompts import JUDGE
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
 
