@@ -41,9 +41,10 @@ _OTHER_NAMES = re.compile(
     r"(?:africa|america|asia|atlantic|australia|etc|europe|indian|pacific)/\w+"
 )
 _PEOPLE = re.compile(
-    "assignee|attendee|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|invitee|landlord|"
-    "manager|member|owner|participant|passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|"
-    "student|surname|teacher|tenant|traveller|user|watcher"
+    "assignee|attendee|beneficiary|candidate|customer|doctor|driver|employee|guest|holder|"
+    "housekeeper|instructor|invitee|landlord|manager|member|organi[sz]er|owner|participant|"
+    "passenger|patient|patron|payee|person|pupil|recipient|reviewer|seller|sender|speaker|student|"
+    "surname|teacher|technician|tenant|traveller|user|watcher"
 )
 _THINGS = re.compile(
     "agent|artist|author|client|company|contact|drug|hotel|item|merchant|name|product|project|property|restaurant|"
@@ -194,7 +195,8 @@ def _kind(
     if isinstance(value, (int, float)) or _NUMBER.fullmatch(value):
         if is_id and isinstance(value, (str, int)):
             return "identifier"
-        if _has(_MONEY, words) or _has(_MEASURES, words[-1:]):
+        of_limit = "limit" in words and "limit" in tool
+        if _has(_MONEY, words) or _has(_MEASURES, words[-1:]) or of_limit:
             return "number" if tool[0] not in READING else "free"
         # Of other numbers, long ones that are not round are no settings.
         return "identifier" if _LONG.search(str(value)) and not is_setting else "free"
@@ -214,7 +216,7 @@ def _kind(
     if _PHONE.fullmatch(value):
         return "phone"
     has_digit = any(map(str.isdigit, value))
-    if has_digit and (is_id or _CODE.search(value)):
+    if has_digit and (is_id or words[-1] == "code" or _CODE.search(value)):
         return "identifier"
     if is_id and not has_digit and not _has(_IN_WORDS_TOO, words[-1:]):
         return "name"

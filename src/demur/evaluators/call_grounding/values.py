@@ -52,9 +52,10 @@ _PAGING = re.compile(r"(?<=[?&])\w*(?:page|limit|offset|size|sort)\w*=[^&]*")
 _PHONE = re.compile(r"\+?\d[\d\s()/.-]{4,22}\d")
 _LEAST_OF_PHONE, _COUNTRY = 6, 3
 _DAY, _MONTH = 86400, 30.4
-_NEAR, _SOON, _LATER, _QUARTER, _MOST_DATES = 7, 14, 62, 92, 40
+_NEAR, _SOON, _UNCLEAR, _LATER, _QUARTER, _MOST_DATES = 7, 14, 45, 62, 92, 40
 _PERIOD = re.compile(
-    r"\b(?:end|ende|fin|final|fine|q[1-4]|quart|trimest|month|monat|mois|mes|year|\w*jahr|ann|año|half)",
+    r"\b(?:end of|ende|fin|final|fine|q[1-4]|quart|trimest|month|monat|mois|mes|year|\w*jahr|ann"
+    r"|año|half)",
     re.IGNORECASE,
 )
 
@@ -96,6 +97,9 @@ class Given:
         products = {a * b for a in values for b in (*values, *often, *shares)}
         products |= {a * one for a in products for one in shares}
         sums = {sign for a in values for b in values for sign in (a + b, a - b)}
+        few = [one.value / one.scale for one in figures(self.question)]
+        times = {a * n for a in values for n in few if n in range(2, 13)}
+        sums |= {a + b for a in times for b in (*values, *times)}  # 2 of these, and one of those
         parts = {a / b for a in values for b in (*values, *often) if b in range(2, 101)}
         return frozenset(products | sums | parts)
 
@@ -255,7 +259,8 @@ def _follows(value: Decimal, one: Argument, given: Given) -> bool:
 def _date(value: str, given: Given) -> bool:
     """Return whether a date was said, or follows from today or from what was said.
 
-    It follows if it is within two weeks of today; if it begins or ends a month, or a year from
+    It follows if it is within two weeks of today, or, if the user said no other date, within 45
+    days, since a text tells dates in many ways; if it begins or ends a month, or a year from
     today, and a period was said or it is near; if its day was said ("on the 21st") and it is within
     two months; or if it comes a span that was said after or before today or a date that was said,
     up to a week.
@@ -265,10 +270,14 @@ def _date(value: str, given: Given) -> bool:
         return True
     at, today = int(found.value), given.today.toordinal()
     day, after = date.fromordinal(at), date.fromordinal(at + 1)
+    slashed = rf"(?<!\d)0?{day.day}[/.-]0?{day.month}[/.-](?:\d\d)?{day.year % 100:02}(?!\d)"
+    if any(re.search(slashed, text) for text in given.texts):
+        return True
+    explicit = any(one.kind == DATE for one in figures(given.question))
+    if abs(at - today) <= (_SOON if explicit else _UNCLEAR):
+        return True
     bound = (1 in (day.day, after.day)) or day.timetuple()[1:3] == given.today.timetuple()[1:3]
-    if abs(at - today) <= _SOON or (
-        bound and (abs(at - today) <= _QUARTER or _PERIOD.search(given.question))
-    ):
+    if bound and (abs(at - today) <= _QUARTER or _PERIOD.search(given.question)):
         return True
     ordinal = rf"(?<!\d){day.day}(?:st|nd|rd|th|\.|er|e|º)?(?!\d)"
     if abs(at - today) <= _LATER and any(re.search(ordinal, text) for text in given.texts):
