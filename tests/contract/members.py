@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from contract.evaluators import EVALUATORS
 from contract.guards import GUARDS
-from contract.judges import JUDGES
 
-MEMBERS = [*EVALUATORS, *GUARDS, *JUDGES]
+MEMBERS = [*EVALUATORS, *GUARDS]

@@ -13,9 +13,8 @@ from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from demur import Evaluation, Guard, Sample
 from demur.guard import Repair
-from demur_research.pairwise import PairwiseJudge
 from support import facts
-from support.fakes import Script, ScriptedModel, saying
+from support.fakes import Script, saying
 
 THOUGHT = """1. Contradiction
 2. Entailment
@@ -94,17 +93,6 @@ def test_a_cascade_asks_its_next_stage_in_place_of_the_first_token(
     monkeypatch.setattr(facts, "judge", thinking(facts.judge, WAYS["block"]))
     for number in (1, 2):
         assert facts.grade(number, member.make().invoke(member.give(number))) == "right"
-
-
-def test_a_judge_chooses_the_same() -> None:
-    def choose(stage: str, messages: Sequence[BaseMessage]) -> str:
-        shown = str(messages[-1].content)
-        return "A" if shown.index("Right.") < shown.index("Wrong.") else "B"
-
-    judge = PairwiseJudge(ScriptedModel(script=thinking(choose, WAYS["block"])))
-    pair = {"question": "Which?", "first": "Right.", "second": "Wrong."}
-    verdict = judge.invoke(pair)
-    assert (verdict.winner, verdict.choices) == ("first", ("A", "B"))
 
 
 def _repaired(said: str) -> tuple[Any, list[str]]:

@@ -233,7 +233,14 @@ JSON = st.recursive(
 )
 
 
-@given(args=st.dictionaries(st.text(), JSON, max_size=4), text=st.text())
+NAMES = st.sampled_from(["amount", "size_mb", "on", "phone", "order_id", "to", "url", "user"])
+NUMBERS = st.integers() | st.floats(allow_nan=False) | st.just(10**400)
+
+
+@given(
+    args=st.dictionaries(st.text() | NAMES, JSON | NUMBERS, max_size=4),
+    text=st.text() | NUMBERS.map(str),
+)
 def test_any_arguments_can_be_judged(args: dict[str, Any], text: str) -> None:
     assert isinstance(paths(args, text, question=text), list)
 

@@ -16,11 +16,10 @@ from demur.evaluators import (
     SelfContradiction,
     ZeroShot,
 )
-from demur_research.pairwise import PairwiseJudge
 
 CLASSES = (
     *(AllFalse, Cascade, FEWL, LMvsLM, RefChecker, ReverseValidation, SelfCheck, ZeroShot),
-    *(AnswerRelevance, SelfContradiction, Guard, PairwiseJudge),
+    *(AnswerRelevance, SelfContradiction, Guard),
 )
 MADE = {"on_fail", "budget"}
 """The options from which a guard makes a field of its own, even if they are not given."""

@@ -16,7 +16,7 @@ def test_calls_are_stopped_as_often_as_the_page_says(path: Path) -> None:
     assert invented >= 90
     assert right <= 3
     invented, right = values(found, "held out")
-    assert invented >= 90
+    assert invented >= 70
     assert right <= 3
 
 

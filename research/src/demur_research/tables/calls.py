@@ -60,8 +60,8 @@ def _make(bench: Bench) -> Result:
         (
             "No model is asked. The figures take no account of what a model does next.",
             "The conversations are our own, of 25 kinds of tools. The rules were made with those "
-            "in sight, in six rounds. Those held out were written afterwards; then rules were only "
-            "taken out, and none that changed a verdict.",
+            "in sight. Those held out were judged once, at the end, and their author did not know "
+            "the rules.",
         ),
     )
 

@@ -1,7 +1,8 @@
 """Hold conversations that end in an agent's call of a tool, some with a value that nobody gave.
 
-The texts are our own invention. The part that is held out was written when the rules stood, and
-they were not changed after it was judged.
+The texts are our own invention. Numbers below 400 are by the author of the rules, and those above
+by two authors who did not know them. The part that is held out is of the second of these, and the
+rules were not changed after it was judged.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Argument:
 
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name in lower case: "orderId" has "order" and "id"."""
-    return tuple(word.lower() for word in _WORDS.findall(name))
+    return tuple(word.lower() for word in _WORDS.findall(name)) or ("",)
 
 
 def arguments(

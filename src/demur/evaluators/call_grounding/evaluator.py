@@ -49,9 +49,9 @@ def missing_values(
     free: texts that are written or searched, choices and defaults of the schema, settings such as
     limits, names of what is made, truth values, and whole numbers below 100 that are no amounts.
 
-    A value was given if it stands in a text, in this writing or another; if it is a number that
-    follows from others, as `RefChecker` works it out; or if it is a date that follows from today or
-    from a text. A placeholder ("<order id>") never was.
+    A value was given if it stands in a text, in this writing or another; if it is a number that a
+    calculation gives; or if it is a date that follows from today or from a text. A placeholder
+    ("<order id>") never was.
 
     Args:
         call: The call, with `name` and `args`.

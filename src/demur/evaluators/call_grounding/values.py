@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -14,24 +15,21 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from langchain_core.documents import Document
-
 from demur.evaluators.call_grounding.arguments import Argument
-from demur.evaluators.refchecker.calculations import may_follow
 from demur.evaluators.refchecker.exact_numbers import LARGE
 from demur.evaluators.refchecker.exact_strings import missing_strings, nearest, stands
 from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, PERCENT, TIME, Figure, figures
-from demur.schema import Sample
 
 # Figures are worked out from the last texts: to read them takes 10 microseconds a character.
-_MOST_READ, _LAST = 6000, 40
-_HUNDRED, _CENT, _KIB = Decimal(100), Decimal("0.01"), Decimal("1.024")
+_MOST_READ, _LAST, _BEFORE, _LONGEST = 6000, 40, 30, 20
+_HUNDRED, _KIB = Decimal(100), Decimal("1.024")
 _PERIODS = [  # how often a price may be paid
-    (Decimal(often), re.compile(words, re.IGNORECASE))
+    (often, re.compile(words, re.IGNORECASE))
     for often, words in ((12, "year|annual|jahr|ann[eé]e|año"), (7, "week|woche"), (24, "hour"))
 ]
 _NUMBER = re.compile(r"(?<![\d.,])(\d+(?:[.,' ]\d+)*)(?!\d)(?: ?([^\W\d_]+))?")
 _PERCENT = re.compile(r"-(\d+(?:[.,]\d+)?) ?%")  # "-10 %" is no figure elsewhere
+_LAST_OF_LINE = re.compile(r"[^\d\n]*(?:\n|$)")
 _THOUSANDS = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?)[kK]\b")
 # In doubt, a number was given in words.
 _IN_WORDS = re.compile(
@@ -85,23 +83,24 @@ class Given:
         return tuple(one for text in self.recent for one in figures(text))
 
     @cached_property
-    def results(self) -> frozenset[Decimal]:
-        """Return what two of the last figures give, without their units."""
+    def results(self) -> frozenset[float]:
+        """Return what the last figures give, without their units, rounded to hundredths."""
         every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
-        values = {one.value / one.scale for one in every}
+        values = {_plain(one) for one in every}
+        few = {*map(_plain, figures(self.question))}.intersection(range(2, 13))
         often = [n for n, words in _PERIODS if words.search(self.question)]
         said = [found for text in self.recent for found in _PERCENT.findall(text)]
-        shares = [one.value / _HUNDRED for one in every if one.kind == PERCENT]
-        shares += [Decimal(one.replace(",", ".")) / _HUNDRED for one in said]
+        shares = [_plain(one) / 100 for one in every if one.kind == PERCENT]
+        shares += [float(one.replace(",", ".")) / 100 for one in said]
         shares += [sign for one in shares for sign in (1 - one, 1 + one)]
         products = {a * b for a in values for b in (*values, *often, *shares)}
         products |= {a * one for a in products for one in shares}
         sums = {sign for a in values for b in values for sign in (a + b, a - b)}
-        few = [one.value / one.scale for one in figures(self.question)]
-        times = {a * n for a in values for n in few if n in range(2, 13)}
+        times = {a * n for a in values for n in few}
         sums |= {a + b for a in times for b in (*values, *times)}  # 2 of these, and one of those
         parts = {a / b for a in values for b in (*values, *often) if b in range(2, 101)}
-        return frozenset(products | sums | parts)
+        totals = (total for text in self.recent for total in _totals(text))
+        return frozenset(round(one, 2) for one in (*products, *sums, *parts, *totals))
 
     def has(self, said: str) -> bool:
         """Return whether a text has a string, apart from other letters and digits."""
@@ -205,12 +204,14 @@ def _lower(text: str) -> str:
 
 def _number(one: Argument, given: Given) -> bool:
     value = abs(Decimal(str(one.value)))
-    if given.has(str(one.value).lstrip("-")):
-        return True
+    if given.has(str(one.value).lstrip("-")) or not value.is_finite():
+        return value.is_finite()
     values = [value]
     if value < 1:  # a share of one
         values.append(value * _HUNDRED)
-    if value % 1 == 0 and ("cent" in one.hint or "minor" in one.hint or one.is_money):
+    if value == value.to_integral_value() and (
+        "cent" in one.hint or "minor" in one.hint or one.is_money
+    ):
         values.append(value / _HUNDRED)
     if any(not _numbers(text).isdisjoint(values) for text in given.texts):
         return True
@@ -219,7 +220,8 @@ def _number(one: Argument, given: Given) -> bool:
     measured = {of.value for of in given.figures}
     if any(said in measured for said in (*values, *_in_units(value, one.words[-1]))):
         return True
-    return any(_follows(said, one, given) for said in values)
+    cents = [round(float(said) + cent, 2) for said in values for cent in (-0.01, 0, 0.01)]
+    return not given.results.isdisjoint(cents)
 
 
 @lru_cache(maxsize=256)
@@ -230,7 +232,7 @@ def _numbers(text: str) -> frozenset[Decimal]:
         worth = int(LARGE.get(word.lower(), 1))
         for thousands in (",' ", ".' "):
             plain = re.sub(f"[{thousands}]", "", said).replace(",", ".")
-            if plain.count(".") <= 1:
+            if plain.count(".") <= 1 and len(plain) <= _LONGEST:
                 found |= {Decimal(plain) * worth, round(Decimal(plain) * worth, 2)}
     return frozenset(found)
 
@@ -242,15 +244,19 @@ def _in_units(value: Decimal, word: str) -> Iterator[Decimal]:
             yield from (of.value, of.value / _KIB, of.value / _KIB**2, of.value / _KIB**3)
 
 
-def _follows(value: Decimal, one: Argument, given: Given) -> bool:
-    """Return whether a number may be worked out from what was given."""
-    if any(abs(result - value) <= _CENT for result in given.results):
-        return True
-    texts = (*given.recent, *given.beside)
-    sample = Sample(question=given.question, answer="", contexts=tuple(map(Document, texts)))
-    signs = {of.kind for of in given.figures if len(of.kind) == 1 and not of.kind.isalpha()}
-    said = f"{' '.join(one.words)} {value:f}"
-    return any(may_follow(f"{said} {sign}", sample) for sign in (signs - {PERCENT}) or "$")
+def _plain(one: Figure) -> float:
+    return float(one.value / one.scale)
+
+
+def _totals(text: str) -> Iterator[float]:
+    """Yield the sums of the figures under one name, and of those at the ends of lines."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for one in figures(text):
+        name = _WORD.findall(text[max(0, one.start - _BEFORE) : one.start])[-1:]
+        groups["".join(name)].append(_plain(one))
+        if _LAST_OF_LINE.match(text, one.end):
+            groups["\n"].append(_plain(one))
+    yield from map(sum, groups.values())
 
 
 # -- Dates -----------------------------------------------------------------------------------------

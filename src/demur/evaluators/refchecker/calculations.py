@@ -91,15 +91,6 @@ def worked_out(claim: str, asked: str, sample: Sample) -> tuple[WorkedOut, ...]:
         return tuple(_worked_out(claim, asked, sample))
 
 
-def may_follow(claim: str, sample: Sample) -> bool:
-    """Return whether some calculation gives the last figure of a claim, whatever the words say."""
-    one, words = figures(claim)[-1], telling(claim)
-    with localcontext(Context(prec=_DIGITS)):
-        pool = Pool(_in_kind(operands(sample, words)[1], one), words)
-        sought = Sought(claim, one, pool, figures(sample.question or ""))
-        return any(_gives(working, one) for working in workings(sought))
-
-
 def _worked_out(claim: str, asked: str, sample: Sample) -> Iterator[WorkedOut]:
     # "2 h 25" may be a duration, there and here.
     own = [
