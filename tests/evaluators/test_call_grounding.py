@@ -188,7 +188,15 @@ def test_the_schema_says_what_may_be_chosen() -> None:
     assert paths({"amount": 2550}, "25.50", schema=cents) == []
 
 
-@pytest.mark.parametrize("schema", [{}, {"properties": None}, {"properties": {"id": True}}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"properties": None},
+        {"properties": {"id": True}},
+        {"properties": {"id": {"enum": None}}},
+    ],
+)
 def test_a_schema_that_says_nothing_is_no_error(schema: Any) -> None:
     assert paths({"id": "A-48231"}, "Hello.", schema=schema) == ["id"]
 
@@ -262,6 +270,7 @@ def test_what_users_systems_and_tools_say_is_given_and_what_the_model_says_is_no
     texts = given_texts(talk("found ORD-48231", q="orders"))
     assert texts == ("The user is ann@shop.example.", "Hello.", "found ORD-48231")
     assert given_texts(talk("found ORD-48231"), untrusted=["look"]) == texts[:2]
+    assert given_texts(talk("found ORD-48231"), untrusted="look") == texts[:2]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +294,8 @@ def test_a_result_that_says_more_than_its_call_gives_all() -> None:
 
 
 def test_what_an_earlier_call_has_named_is_given() -> None:
-    assert "fix-login-2" in given_texts(talk("ok", branch_name="fix-login-2"))
+    for done in ("ok", '{"ok": true, "error": null, "warnings": []}'):
+        assert "fix-login-2" in given_texts(talk(done, branch_name="fix-login-2"))
     assert "fix-login-2" not in given_texts(talk("Error: no rights", branch_name="fix-login-2"))
 
 

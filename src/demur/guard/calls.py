@@ -52,6 +52,7 @@ class CallCheck:
         """Return the call, which has `name` and `args`, if it must not run; else None."""
         said = (str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage))
         question, today = next(said, ""), self.today()
+        known = (known,) if isinstance(known, str) else known
         texts = (*given_texts(messages, untrusted=self.untrusted), *known)
         asked: Any = {"checked": self.checked, "today": today, "question": question}
         missing = missing_values(call, schema, texts, **asked)

@@ -13,8 +13,9 @@ from demur.shapes.outcomes import status_of_result
 
 # A short result that says so, apart from what was sought, only repeats that.
 _NOTHING_FOUND = re.compile(
-    r"\b(?:0|aucun\w*|false|invalid|kein\w*|nicht|ning[uú]n\w*|no|none|not|nothing|null|unknown|zero)\b"
-    r"|\[\s*\]|\{\s*\}",
+    r"\b(?:0 \w+|aucun\w*|invalid|kein\w*|nicht|ning[uú]n\w*|no|none|not|nothing|unknown|zero)\b"
+    r"|\"(?:count|data|exists|hits|items|records|results?|total|\w*found)\": ?(?:0|false|null|\[\])"
+    r"|\A\s*(?:\[\]|\{\})\s*\Z",
     re.IGNORECASE,
 )
 _MOST_LEFT = 150
@@ -39,6 +40,7 @@ def given_texts(messages: Sequence[Any], *, untrusted: Collection[str] = ()) -> 
         messages: The messages, in LangChain's classes, in short form, or dumped.
         untrusted: The names of tools whose results do not count, since others write into them.
     """
+    untrusted = (untrusted,) if isinstance(untrusted, str) else untrusted
     texts: list[str] = []
     calls: dict[str | None, ToolCall] = {}
     for message in as_messages(messages):

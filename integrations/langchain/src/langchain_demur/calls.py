@@ -83,7 +83,6 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
             raise ValueError(
                 f"on_fail: expected 'abstain', 'interrupt' or 'block', got {on_fail!r}"
             )
-        untrusted = [untrusted] if isinstance(untrusted, str) else untrusted
         self._check = CallCheck(untrusted, dict(checked or {}), today)
         self._known, self._refusal = known, refusal
         self._tries, self._on_fail = tries, on_fail

@@ -177,9 +177,9 @@ def _resolved(node: Any, root: Mapping[str, Any]) -> dict[str, Any]:
             target = target.get(step, {}) if isinstance(target, Mapping) else {}
         found = {**target, **found} if isinstance(target, Mapping) else found
     for some in ("anyOf", "oneOf", "allOf"):
-        for one in found.pop(some, ()):
+        for one in found.pop(some, None) or ():
             other = _resolved(one, root)
-            chosen = [*found.get("enum", ()), *other.get("enum", ())]
+            chosen = [*(found.get("enum") or ()), *(other.get("enum") or ())]
             found = {**other, **found, **({"enum": chosen} if chosen else {})}
     return found
 
@@ -188,7 +188,7 @@ def _kind(
     value: str | int | float, words: tuple[str, ...], tool: tuple[str, ...], node: Mapping[str, Any]
 ) -> Kind:
     """Return what a value is, by the words of its name and of its tool; "free" needs no source."""
-    if value in node.get("enum", ()) or value in (node.get("const"), node.get("default")):
+    if value in (node.get("enum") or ()) or value in (node.get("const"), node.get("default")):
         return "free"
     is_id = _has(_IDENTIFIERS, words[-1:]) and not _has(_SELF_MADE, words)
     is_setting = _has(_SETTINGS, words) and not is_id and words[-1] != "code"
