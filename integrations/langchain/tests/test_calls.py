@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -215,6 +218,26 @@ class TestTheLastTry:
             states.close()
         assert shop.refunded == refunded
         assert len(stopped(messages)) == (not refunded)
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_a_node_of_tools_takes_it_too(as_list: bool) -> None:
+    shop, calls = Shop(), GroundedCalls()
+    node = ToolNode(
+        shop.tools, wrap_tool_call=calls.wrap_tool_call, awrap_tool_call=calls.awrap_tool_call
+    )
+    graph = StateGraph(MessagesState)
+    of_list = RunnableLambda(lambda state: {"messages": node.invoke(state["messages"])})
+    graph.add_node("tools", of_list if as_list else node)
+    graph.set_entry_point("tools")
+    calling = [
+        {"name": name, "args": args, "id": str(at), "type": "tool_call"}
+        for at, (name, args) in enumerate([*WRONG.calls, *RIGHT.calls])
+    ]
+    said = HumanMessage("Refund ORD-48231, please: 31.20.")
+    found = graph.compile().invoke({"messages": [said, AIMessage("", tool_calls=calling)]})
+    assert len(stopped(found["messages"])) == 1
+    assert shop.refunded == ["ORD-48231"]
 
 
 class TestWhatCounts:

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
 from demur.guard import REFUSAL, AnswerRejected, CallCheck, StoppedCall
-from demur.shapes import this_turn
+from demur.shapes import find_messages, this_turn
 from langchain_demur._messages import MARK, marked
 from langchain_demur._run import MESSAGES, named_apart, view_of
 
@@ -169,8 +169,8 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
 
 
 def _messages(request: ToolCallRequest) -> Sequence[BaseMessage]:
-    messages: Sequence[BaseMessage] = view_of(request.state).get(MESSAGES, ())
-    return messages
+    state = request.state
+    return find_messages(state if isinstance(state, list) else view_of(state).get(MESSAGES))
 
 
 def _message(call: StoppedCall, request: ToolCallRequest) -> ToolMessage:

@@ -16,10 +16,9 @@ Kind = Literal["free", "number", "date", "identifier", "address", "phone", "name
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TEXTS = re.compile(
-    "answer|body|caption|cause|code|command|comment|content|css|description|detail|"
-    "explanation|expression|filter|html|instruction|justification|keyword|"
-    "markdown|message|note|prompt|q|query|question|reason|remark|"
-    "script|search|sql|statement|subject|summary|text"
+    "answer|body|caption|cause|code|command|comment|content|css|description|detail|explanation|"
+    "expression|filter|html|instruction|justification|keyword|markdown|message|note|prompt|q|query|"
+    "question|reason|remark|script|search|sql|statement|subject|summary|text"
 )
 _SETTINGS = re.compile(
     "codec|color|colour|correlation|count|cron|currency|default|direction|encoding|format|"
@@ -28,10 +27,9 @@ _SETTINGS = re.compile(
     "token|type|tz|unit"
 )
 _IDENTIFIERS = re.compile(
-    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|device|document|domain|"
-    "email|file|filename|handle|host|iban|id|image|key|link|mail|number|package|path|phone|"
-    "reference|repo|"
-    "repository|sku|tracking|url|uri|username"
+    "account|address|attachment|bcc|branch|bucket|cc|channel|cluster|database|db|device|document|"
+    "domain|email|file|filename|handle|host|iban|id|image|key|link|mail|number|package|path|phone|"
+    "reference|repo|repository|sku|tracking|url|uri|username"
 )
 # What these hold may be a word of their own kind, such as "checking" or "status".
 _IN_WORDS_TOO = re.compile("account|document|key|link|number|reference")
@@ -47,8 +45,8 @@ _PEOPLE = re.compile(
     "surname|teacher|technician|tenant|traveller|user|watcher"
 )
 _THINGS = re.compile(
-    "agent|artist|author|client|company|contact|drug|hotel|item|merchant|name|product|project|property|restaurant|"
-    "room|scene|supplier|team|vendor|venue"
+    "agent|artist|author|client|company|contact|drug|hotel|item|merchant|name|product|project|"
+    "property|restaurant|room|scene|supplier|team|vendor|venue"
 )
 _SELF_MADE = re.compile("correlation|idempotency|nonce")
 _MEASURES = re.compile("kb|mb|gb|tb|kg|km|cm|mm")
@@ -102,8 +100,10 @@ class Argument:
     @property
     def is_placeholder(self) -> bool:
         """Return whether the value only holds a place, and cannot be one that somebody gave."""
-        held = isinstance(self.value, str) and _TEMPLATE.fullmatch(self.value.strip())
-        return bool(held) and not _has(_SETTINGS, self.words)
+        if not isinstance(self.value, str) or len(self.value) > _LONGEST:
+            return False
+        held = _TEMPLATE.fullmatch(self.value.strip())
+        return held is not None and not _has(_SETTINGS, self.words)
 
     @property
     def is_thing(self) -> bool:
