@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
-from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
-from demur.guard import REFUSAL, AnswerRejected, CallCheck, StoppedCall
+from demur.guard import AnswerRejected, CallCheck, StoppedCall
 from demur.shapes import find_messages, this_turn
 from langchain_demur._messages import MARK, marked
 from langchain_demur._run import MESSAGES, named_apart, view_of
+
+if TYPE_CHECKING:  # its place has changed since langchain 1.0
+    from langchain.agents.middleware.types import ToolCallRequest
 
 OnCall = Literal["abstain", "interrupt", "block"]
 _RUN = "demur:call"
 _STOPPED = {"outcome": "stopped"}
 _REASON = "the calls had values that nobody gave"
+_REFUSAL = "I am missing details that this needs, so I stop here. Please tell me what is missing."
 
 Result = ToolMessage | Command[Any]
 
@@ -72,7 +75,7 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
         checked: Mapping[str, bool] | None = None,
         tries: int = 3,
         on_fail: OnCall = "abstain",
-        refusal: str = REFUSAL,
+        refusal: str = _REFUSAL,
         today: Callable[[], date] = date.today,
     ) -> None:
         """Make the middleware; the class describes the arguments."""
