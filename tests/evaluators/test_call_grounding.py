@@ -196,6 +196,13 @@ def test_a_schema_that_says_nothing_is_no_error(schema: Any) -> None:
     assert paths({"id": "A-48231"}, "Hello.", schema=schema) == ["id"]
 
 
+def test_a_schema_may_refer_to_itself() -> None:
+    node = {"anyOf": [{"enum": ["A-48231"]}, {"$ref": "#/$defs/Node"}]}
+    schema = {"$defs": {"Node": node}, "properties": {"id": {"$ref": "#/$defs/Node"}}}
+    assert paths({"id": "A-48231"}, "Hello.", schema=schema) == []
+    assert paths({"id": "A-48213"}, "Hello.", schema=schema) == ["id"]
+
+
 def test_settings_overrule_what_is_known_of_an_argument() -> None:
     args = {"order_id": "ORD-48213", "note": "call 555 0192"}
     assert paths(args, "Hello.", checked={"act.order_id": False}) == []

@@ -58,7 +58,7 @@ _OUTPUT = re.compile("dest|destination|output|save")
 _CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 _MAKING = re.compile("add|create|export|generate|make|new|output|save|target|upload|write")
 _MADE = re.compile("branch|caption|file|filename|folder|label|name|path|slug|tag|title")
-_LONGEST, _MOST_WORDS = 200, 7
+_LONGEST, _MOST_WORDS, _DEEPEST = 200, 7, 8
 _DATE = re.compile(
     r"\d{4}-(?:\d\d|W\d\d|Q\d)(?:-\d\d(?:[T ]\d\d:\d\d.*)?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
@@ -165,9 +165,9 @@ def _leaves(
         yield path, name, value, node
 
 
-def _resolved(node: Any, root: Mapping[str, Any]) -> dict[str, Any]:
+def _resolved(node: Any, root: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return a part of a schema with what it refers to, and its alternatives in one."""
-    if not isinstance(node, Mapping):
+    if not isinstance(node, Mapping) or depth > _DEEPEST:  # an alternative may be the whole again
         return {}
     found = dict(node)
     reference = found.pop("$ref", None)
@@ -178,7 +178,7 @@ def _resolved(node: Any, root: Mapping[str, Any]) -> dict[str, Any]:
         found = {**target, **found} if isinstance(target, Mapping) else found
     for some in ("anyOf", "oneOf", "allOf"):
         for one in found.pop(some, None) or ():
-            other = _resolved(one, root)
+            other = _resolved(one, root, depth + 1)
             chosen = [*(found.get("enum") or ()), *(other.get("enum") or ())]
             found = {**other, **found, **({"enum": chosen} if chosen else {})}
     return found
