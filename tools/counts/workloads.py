@@ -38,6 +38,7 @@ from demur.evaluators import (
     CONFIGURATIONS,
     AllFalse,
     AnswerRelevance,
+    CallGrounding,
     CitationSupport,
     LMvsLM,
     NeighborStore,
@@ -65,6 +66,10 @@ SAMPLE = Sample(
     answer=f"{facts.answer(2)} {facts.answer(3)}",
     contexts=[_PAGE.format(page) for page in range(3)],
     metadata={"correct": ["Item 2 is red."], "incorrect": ["Item 2 is blue."]},
+)
+CALL = Sample(
+    answer='{"name": "refund", "args": {"order_id": "ORD-48213", "amount": 62.4}}',
+    contexts=("Refund 2 of 31.20 in ORD-48231, please.",),
 )
 CITING = SAMPLE.model_copy(update={"answer": SAMPLE.answer.replace(".", " [1].")})
 """The sample with a citation in each of its four sentences."""
@@ -165,6 +170,7 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
     "answer relevance": lambda seen: AnswerRelevance(seen.model()),
     "self-contradiction": lambda seen: SelfContradiction(seen.model()),
     "all false": lambda seen: AllFalse(),
+    "call grounding": lambda seen: CallGrounding(),
     "fewl by cosine": _by_cosine,
     "fewl by cosine, known question": _known,
     "fewl by another similarity": _fewl,
@@ -324,4 +330,5 @@ WORKLOADS: Mapping[str, Workload] = {
     "refchecker long references": _evaluates(_by_windows, LONG),
     **{name: _evaluates(make, SAMPLE) for name, make in EVALUATORS.items()},
     "citation support": _evaluates(EVALUATORS["citation support"], CITING),
+    "call grounding": _evaluates(EVALUATORS["call grounding"], CALL),
 }
