@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
+from heapq import nlargest
 from itertools import pairwise
 
 from demur.evaluators.refchecker.calculations import WorkedOut
@@ -146,7 +147,7 @@ def _found(claim: str, token: re.Match[str], texts: Sequence[str]) -> bool:
 _SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _VERSION = re.compile(r"v(?=\d)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\W_]+")
-_MOST_COMPARED = 2000
+_MOST_COMPARED = 30
 _MOST_GROUPS = 8
 """The most groups of an identifier with spaces in it, such as an IBAN."""
 
@@ -194,20 +195,26 @@ def _is_group(token: re.Match[str]) -> bool:
 
 def nearest(said: str, texts: Sequence[str]) -> str | None:
     """Return the string of the texts that is most like another, as it stands there."""
-    near: dict[str, str] = {}
+    near: dict[str, tuple[int, str]] = {}
+    wanted = _pairs(said.lower())
     for text in texts:
-        for other, stands in _strings(text, any(map(str.isdigit, said))).items():
+        for other, (stands, pairs) in _strings(text, any(map(str.isdigit, said))).items():
             if abs(len(other) - len(said)) <= 1 + len(said) // 4:
-                near.setdefault(other, stands)
-    close = get_close_matches(said.lower(), list(near)[:_MOST_COMPARED], n=1)
-    return near[close[0]] if close else None
+                near.setdefault(other, (len(wanted & pairs), stands))
+    # To compare two strings takes long, so only those are that share the most.
+    close = get_close_matches(said.lower(), nlargest(_MOST_COMPARED, near, key=near.__getitem__), 1)
+    return near[close[0]][1] if close else None
+
+
+def _pairs(said: str) -> frozenset[str]:
+    return frozenset(map("".join, pairwise(said)))
 
 
 @lru_cache(maxsize=256)
-def _strings(text: str, with_digit: bool) -> dict[str, str]:
-    """Return the words of a text with or without a digit, by their lower case."""
+def _strings(text: str, with_digit: bool) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return the words of a text with or without a digit, and their pairs, by their lower case."""
     return {
-        token.group().lower(): text[slice(*token.span())]
+        token.group().lower(): (text[slice(*token.span())], _pairs(token.group().lower()))
         for token in _TOKEN.finditer(plain_signs(text))
         if any(map(str.isdigit, token.group())) is with_digit
     }
