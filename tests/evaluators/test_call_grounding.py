@@ -298,7 +298,8 @@ def test_a_result_that_says_more_than_its_call_gives_all() -> None:
 def test_what_an_earlier_call_has_named_is_given() -> None:
     for done in ("ok", '{"ok": true, "error": null, "warnings": []}'):
         assert "fix-login-2" in given_texts(talk(done, branch_name="fix-login-2"))
-    assert "fix-login-2" not in given_texts(talk("Error: no rights", branch_name="fix-login-2"))
+    for failed in ("Error: no rights", '{"error": "denied"}', '{"ok": false}'):
+        assert "fix-login-2" not in given_texts(talk(failed, branch_name="fix-login-2"))
 
 
 def test_escapes_of_json_are_read() -> None:

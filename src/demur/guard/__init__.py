@@ -3,8 +3,6 @@
 from demur.guard.arguments import OnError as OnError
 from demur.guard.arguments import Streaming as Streaming
 from demur.guard.budget import Budget
-from demur.guard.calls import CallCheck as CallCheck
-from demur.guard.calls import StoppedCall as StoppedCall
 from demur.guard.capture import Capture as Capture
 from demur.guard.edits import Citation
 from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE, USAGE
@@ -30,6 +28,8 @@ from demur.guard.recoveries import (
 )
 from demur.guard.recoveries import Again as Again
 from demur.guard.refused import refuse_memory as refuse_memory
+from demur.guard.tool_calls import CallCheck as CallCheck
+from demur.guard.tool_calls import StoppedCall as StoppedCall
 from demur.guard.trace import (
     AnswerRejected,
     Attempt,

@@ -61,17 +61,20 @@ def _returned(message: ToolMessage, tool: str, args: Mapping[str, Any]) -> Itera
     text = rest = _unescaped(str(message.text))
     for value in sorted(_strings(args), key=len, reverse=True):
         rest = rest.replace(value, " ")
+    named = [
+        value
+        for name, value in args.items()
+        if isinstance(value, str) and len(value) < _LONGEST and not _WRITTEN.fullmatch(name)
+    ]
     failed = message.status == "error" or (
-        rest != text and status_of_result(text, tool, args) == "failed"
+        (named or rest != text) and status_of_result(text, tool, args) == "failed"
     )
     left = " ".join(rest.split())
     if failed or (len(left) < _MOST_LEFT and _NOTHING_FOUND.search(text)):
         yield rest
-        return
-    yield text
-    for name, value in args.items():
-        if isinstance(value, str) and len(value) < _LONGEST and not _WRITTEN.fullmatch(name):
-            yield value
+    else:
+        yield text
+        yield from named
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -138,11 +138,12 @@ def arguments(
         checked: Settings that overrule what is known of an argument: whether the values of
             "TOOL.ARGUMENT", or of all arguments of "TOOL", have to be given.
     """
+    of_tool = words_of(tool)
     for path, name, value, node in _leaves("", "", args, schema, schema):
         argument = f"{tool}.{path.split('.')[0].split('[')[0]}"
         said = checked.get(argument, checked.get(tool))
         words = words_of(name)
-        kind: Kind = _kind(value, words, words_of(tool), node) if said is not False else "free"
+        kind: Kind = _kind(value, words, of_tool, node) if said is not False else "free"
         if said and kind == "free":
             has_digit = any(map(str.isdigit, str(value)))
             kind = "number" if not isinstance(value, str) else ("name", "identifier")[has_digit]

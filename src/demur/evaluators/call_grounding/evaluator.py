@@ -47,7 +47,8 @@ def missing_values(
     Exact values are sought: identifiers, addresses, paths, phone numbers, amounts, versions, dates,
     and names. The name of an argument, its schema and the form of the value tell them from what is
     free: texts that are written or searched, choices and defaults of the schema, settings such as
-    limits, names of what is made, truth values, and whole numbers below 100 that are no amounts.
+    limits, names of what is made, truth values, and numbers that are no amounts and do not look
+    like an identifier.
 
     A value was given if it stands in a text, in this writing or another; if it is a number that a
     calculation gives; or if it is a date that follows from today or from a text. A placeholder

@@ -23,7 +23,7 @@ from demur.evaluators.refchecker.figures import DATE, MONTHS, NUMBER, PERCENT, T
 # Figures are worked out from the last texts: to read them takes 10 microseconds a character.
 _MOST_READ, _LAST, _BEFORE, _LONGEST = 6000, 40, 30, 20
 _HUNDRED, _KIB = Decimal(100), Decimal("1.024")
-_PERIODS = [  # how often a price may be paid
+_OFTEN = [  # how often a price may be paid
     (often, re.compile(words, re.IGNORECASE))
     for often, words in ((12, "year|annual|jahr|ann[eé]e|año"), (7, "week|woche"), (24, "hour"))
 ]
@@ -88,7 +88,7 @@ class Given:
         every = (*self.figures, *(one for text in self.beside for one in figures(text)))[-_LAST:]
         values = {_plain(one) for one in every}
         few = {*map(_plain, figures(self.question))}.intersection(range(2, 13))
-        often = [n for n, words in _PERIODS if words.search(self.question)]
+        often = [n for n, words in _OFTEN if words.search(self.question)]
         said = [found for text in self.recent for found in _PERCENT.findall(text)]
         shares = [_plain(one) / 100 for one in every if one.kind == PERCENT]
         shares += [float(one.replace(",", ".")) / 100 for one in said]

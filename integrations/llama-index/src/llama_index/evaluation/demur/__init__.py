@@ -2,7 +2,6 @@
 
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._result import GuardResult, trace_of
-from llama_index.evaluation.demur.calls import grounded_tools
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.evaluators import (
     HallucinationEvaluator,
@@ -10,6 +9,7 @@ from llama_index.evaluation.demur.evaluators import (
     RefCheckerEvaluator,
 )
 from llama_index.evaluation.demur.few_shot import FEWLExamples
+from llama_index.evaluation.demur.grounded_tools import grounded_tools
 from llama_index.evaluation.demur.handler import ScoreEventHandler
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 

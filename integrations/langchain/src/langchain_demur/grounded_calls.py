@@ -95,9 +95,8 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """End the run with the refusal if too many steps had stopped calls."""
         messages = state["messages"]
-        if self._on_fail != "abstain" or not _is_stopped(messages[-1]):
-            return None
-        if _stops(messages) < self._tries:
+        stopped = bool(messages) and _is_stopped(messages[-1])
+        if self._on_fail != "abstain" or not stopped or _stops(messages) < self._tries:
             return None
         mark = {"outcome": "abstained", "reason": _REASON}
         return {"messages": [marked(AIMessage(self._refusal), mark)], "jump_to": "end"}
@@ -172,8 +171,8 @@ class GroundedCalls(AgentMiddleware[AgentState[Any], Any]):
 
 
 def _messages(request: ToolCallRequest) -> Sequence[BaseMessage]:
-    state = request.state
-    return find_messages(state if isinstance(state, list) else view_of(state).get(MESSAGES))
+    state = request.state  # a list in some graphs
+    return find_messages(state) if isinstance(state, list) else view_of(state).get(MESSAGES, [])
 
 
 def _message(call: StoppedCall, request: ToolCallRequest) -> ToolMessage:

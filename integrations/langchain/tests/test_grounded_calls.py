@@ -240,6 +240,10 @@ def test_a_node_of_tools_takes_it_too(as_list: bool) -> None:
     assert shop.refunded == ["ORD-48231"]
 
 
+def test_an_agent_without_messages_runs() -> None:
+    assert run(Shop(), WHICH, given={"messages": []})[-1].text == WHICH
+
+
 class TestWhatCounts:
     def test_known_texts_and_those_of_the_runtime_do(self) -> None:
         class User(BaseModel):
