@@ -24,6 +24,7 @@ PAGES = [
 ]
 ELSEWHERE = {
     "README.md": "tests/real/test_readme.py",
+    "docs/elsewhere.md": "tests/packaging/elsewhere/conftest.py",
     "docs/fine-tuning.md": "tests/exemplars/test_finetuning.py",
     "docs/llama-index.md": "tests/packaging/test_llama_index.py",
     "docs/ray.md": "tests/packaging/test_ray.py",

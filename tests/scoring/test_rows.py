@@ -64,6 +64,42 @@ def test_answers_may_have_names_and_share_the_rest_and_fields_may_have_others(pa
     assert row.samples["good"].metadata == {"correct": ["yes"]}
 
 
+TURN = [
+    {"role": "user", "content": "Where is it?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "In Paris."},
+]
+
+
+def test_a_row_may_have_the_messages_of_an_agent(path: Path) -> None:
+    last = {"role": "assistant", "content": "It is in Paris."}
+    found = (
+        "In Paris.",
+        "The assistant called find(). It succeeded: In Paris.",
+    )
+    for row in (
+        {"messages": [*TURN, last]},
+        {"messages": TURN, "answer": last["content"]},
+        {"messages": TURN, "answers": {"a": last["content"], "b": "It is in Rome."}},
+    ):
+        (read,) = _data(path, {"contexts": ["Known."], **row}).rows()
+        sample = next(iter(read.samples.values()))
+        assert (sample.question, sample.answer) == ("Where is it?", "It is in Paris.")
+        assert [one.page_content for one in sample.contexts] == ["Known.", *found]
+    assert read.samples["b"].answer == "It is in Rome."
+    (read,) = _data(path, {"messages": TURN, "answer": {"city": "Paris"}, "question": "Q?"}).rows()
+    sample = read.samples[None]
+    assert (sample.question, json.loads(sample.answer)) == ("Q?", {"city": "Paris"})
+    (read,) = _data(path, {"log": [*TURN, last]}, fields=("messages=log",)).rows()
+    assert read.samples[None].answer == "It is in Paris."
+
+
 def test_without_an_id_the_key_is_of_line_and_content(path: Path) -> None:
     one, two = _data(path, {"answer": "a"}, {"answer": "a"}).rows()
     assert one.id.startswith("1-")
@@ -102,6 +138,9 @@ def test_blank_lines_a_mark_and_windows_line_ends(path: Path) -> None:
         ({"answer": "a", "metadata": 1, "x": 1}, ("metadata.y=x",), "metadata: expected an object"),
         ({"answer": "a", "id": True}, (), "id: expected a text or a whole number"),
         ({"answer": "a", "id": 1.5}, (), "id: .*got the number 1.5"),
+        ({"messages": TURN}, (), "messages: expected messages that end with the model's answer"),
+        ({"messages": "hello"}, (), "messages: expected a list, got a text"),
+        ({"messages": [1], "answer": "a"}, (), "messages: .*index 0"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said(
@@ -140,7 +179,10 @@ _JSON = st.recursive(
 @example(row={"id": "\ud800", "answer": "a\udfff"})
 @given(
     row=st.dictionaries(
-        st.sampled_from(["id", "question", "answer", "answers", "contexts", "metadata"]), _JSON
+        st.sampled_from(
+            ["id", "question", "answer", "answers", "contexts", "messages", "metadata"]
+        ),
+        _JSON,
     )
 )
 def test_any_row_is_read_or_refused_with_a_reason(

@@ -371,6 +371,8 @@ def status_from(name: str, args: dict[str, Any], result: str) -> Any:
         ("find_mail", {"id": "m1"}, '{"id": "m1", "sent": false}'),
         ("create_draft", {}, '{"message": "Draft saved", "sent": false}'),
         ("list_issues", {}, '[{"id": 1, "type": "error", "title": "TypeError"}]'),
+        ("orders.lookup", {"ids": [7, 8]}, '{"status": "awaiting payment"}'),
+        ("shop__getOrder", {}, '{"status": "queued"}'),
     ],
 )
 def test_the_state_of_a_thing_is_not_the_state_of_the_call(
@@ -427,6 +429,8 @@ def test_a_result_that_tells_of_a_failure_is_that_of_a_call_that_was_done(
         ("send_mail", {"to": "Dana"}, '{"id": 4, "status": "pending"}', "pending"),
         ("make_report", {"of": "May"}, '{"job_id": 4, "status": "processing"}', "pending"),
         ("deploy", {"to": "live"}, '{"data": {"status": "queued"}}', "pending"),
+        ("send_budget", {"to": "Dana"}, '{"status": "queued"}', "pending"),
+        ("search.reindex", {}, '{"status": "queued"}', "pending"),
         ("send_identity", {}, "Access denied", "failed"),
     ],
 )

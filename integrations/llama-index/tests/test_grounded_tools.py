@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import (
-    AgentWorkflow,
-    FunctionAgent,
-    ReActAgent,
-    ToolCallResult,
-)
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
+from llama_index.core.agent.workflow import ToolCallResult
 from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context
 
 from demur import DemurError
 from demur.observe import Record
-from fake_llm import ScriptedLLM
+from fake_agents import Called, Make, agents, function_agent
+from fake_agents import run as asked
 from llama_index.evaluation.demur import ScoreEventHandler, grounded_tools
-
-Called = tuple[str, dict[str, Any]]
-Reply = str | tuple[Called, ...]
 
 ASKED = "Please refund my order. I am ann@shop.example."
 FOUND = '{"order": {"id": "ORD-48231", "total": 31.20}}'
@@ -59,69 +47,10 @@ class Shop:
         return grounded_tools([get_order, FunctionTool.from_defaults(refund_order)], **options)
 
 
-def calling(*replies: Reply) -> MockFunctionCallingLLM:
-    """Return a model that replies in order with texts and calls."""
-    coming = list(replies)
-
-    def reply(messages: Sequence[ChatMessage], **options: Any) -> ChatMessage:
-        said = coming.pop(0)
-        if isinstance(said, str):
-            return ChatMessage(said, role=MessageRole.ASSISTANT)
-        blocks = [
-            ToolCallBlock(tool_call_id=f"{len(coming)}-{at}", tool_name=name, tool_kwargs=args)
-            for at, (name, args) in enumerate(said)
-        ]
-        return ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks)
-
-    return MockFunctionCallingLLM(response_generator=reply, is_chat_model=True)
-
-
-def reacting(*replies: Reply) -> ScriptedLLM:
-    """Return a model that writes its calls as ReAct does."""
-    coming = list(replies)
-
-    def script(stage: str, messages: Any) -> str:
-        said = coming.pop(0)
-        if isinstance(said, str):
-            return f"Thought: I can answer.\nAnswer: {said}"
-        ((name, args),) = said
-        return f"Thought: I need a tool.\nAction: {name}\nAction Input: {json.dumps(args)}"
-
-    return ScriptedLLM(script=script)
-
-
-def function_agent(tools: list[Any], *replies: Reply) -> Any:
-    return FunctionAgent(tools=tools, llm=calling(*replies), streaming=False)
-
-
-def react_agent(tools: list[Any], *replies: Reply) -> Any:
-    return ReActAgent(tools=tools, llm=reacting(*replies), streaming=False)
-
-
-def workflow(tools: list[Any], *replies: Reply) -> Any:
-    return AgentWorkflow(agents=[function_agent(tools, *replies)])
-
-
-AGENTS: Any = {"FunctionAgent": function_agent, "ReActAgent": react_agent, "workflow": workflow}
-agents = pytest.mark.parametrize("make", AGENTS.values(), ids=AGENTS)
-Make = Callable[..., Any]
-
-
-def run(agent: Any, *asked: str) -> tuple[list[str], list[ToolCallResult]]:
-    """Ask an agent in one context; return its answers, and the results of its tools."""
-
-    async def asking() -> tuple[list[str], list[ToolCallResult]]:
-        ctx: Any = Context(agent)
-        answers, results = [], []
-        for question in asked:
-            handler = agent.run(question, ctx=ctx)
-            async for event in handler.stream_events():
-                if isinstance(event, ToolCallResult):
-                    results.append(event)
-            answers.append(str(await handler))
-        return answers, results
-
-    return asyncio.run(asking())
+def run(agent: Any, *questions: str) -> tuple[list[str], list[ToolCallResult]]:
+    """Ask an agent; return its answers, and the results of its tools."""
+    outputs, events = asked(agent, *questions)
+    return [*map(str, outputs)], [one for one in events if isinstance(one, ToolCallResult)]
 
 
 @agents

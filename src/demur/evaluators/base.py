@@ -221,5 +221,7 @@ def as_sample(input: Sample | Mapping[str, Any]) -> Sample:
         ValueError: The input is neither, or its messages have no answer.
     """
     if isinstance(input, Mapping) and "messages" in input and "answer" not in input:
-        return sample_of(input["messages"])
+        sample = sample_of(input["messages"])
+        given = validated(Sample, {"answer": "", "contexts": input.get("contexts")}, _EXPECTED)
+        return sample.model_copy(update={"contexts": (*given.contexts, *sample.contexts)})
     return validated(Sample, input, _EXPECTED)

@@ -40,7 +40,7 @@ class Feedback(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    question: str | None
+    question: str | None = None
     """The question, or None if it was not found."""
     answer: str
     """The rejected answer."""

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from demur._text import replace_surrogates
 from demur.schema import Sample
+from demur.shapes import sample_of
 
 _SAMPLE = ("question", "contexts", "reference", "preceding", "metadata")
-FIELDS = ("id", "answer", "answers", *_SAMPLE)
+FIELDS = ("id", "answer", "answers", "messages", *_SAMPLE)
 """The fields that a row may have. Other fields of a row are ignored."""
 _INTO_METADATA = "metadata."
 
@@ -99,7 +100,10 @@ class Data:
             )
         shared = self._shared(values)
         answers = self._answers(values)
-        samples = {name: _sample({**shared, "answer": answer}, name) for name, answer in answers}
+        messages = self._value(values, "messages")
+        samples = {
+            name: _sample({**shared, "answer": answer}, name, messages) for name, answer in answers
+        }
         if len(samples) < len(answers):  # all lone surrogates become the same character
             raise ValueError("answers: two answers have the same name")
         for sample in samples.values():
@@ -158,7 +162,7 @@ class Data:
         elif has_answer and named is not None:
             raise ValueError("it has both an answer and answers: one of the two is expected")
         if named is None:
-            if not has_answer:
+            if not has_answer and self._value(values, "messages") is None:
                 raise ValueError(
                     f"it has no answer: expected a text in a field {self._source('answer')!r}, or "
                     f"an object of texts in {sources[0]!r}; --field answer=NAME names another field"
@@ -235,9 +239,18 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value: null stands for a number that is missing")
 
 
-def _sample(values: Mapping[str, Any], name: str | None) -> Sample:
+def _sample(values: Mapping[str, Any], name: str | None, messages: Any) -> Sample:
+    """Return a sample.
+
+    Args:
+        values: The sample's fields. With messages, the answer may be None: it is the last of them.
+        name: The name of the answer.
+        messages: The conversation before the answer, or with it, whose results of tools and calls
+            are further contexts; None: there is none.
+    """
+    last = messages is not None and values["answer"] is None
     try:
-        return Sample.model_validate(values)
+        sample = Sample.model_validate({**values, "answer": ""} if last else values)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -245,6 +258,19 @@ def _sample(values: Mapping[str, Any], name: str | None) -> Sample:
             place = f"answer {name!r}"
         why = str(first["msg"]).removeprefix("Value error, ")
         raise ValueError(f"{place}: {why}, got {_kind(first['input'])}") from error
+    if messages is None:
+        return sample
+    if not isinstance(messages, list):
+        raise ValueError(f"messages: expected a list, got {_kind(messages)}")
+    said = [] if last else [{"role": "assistant", "content": sample.answer}]
+    try:
+        found = sample_of([*messages, *said])
+    except ValueError as error:
+        raise ValueError(f"messages: {error}") from error
+    question = found.question if sample.question is None else sample.question
+    contexts = (*sample.contexts, *found.contexts)
+    own = {"question": question, "answer": found.answer, "contexts": contexts}
+    return sample.model_copy(update=own)
 
 
 def _identity(value: Any) -> str | None:

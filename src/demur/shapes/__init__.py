@@ -45,7 +45,7 @@ from demur.shapes.messages import (
 from demur.shapes.outcomes import CallStatus
 from demur.shapes.passed_on import alike, as_given
 from demur.shapes.readers import ContextsReader, Reader, check_reader, kind_of
-from demur.shapes.tool_names import READING
+from demur.shapes.tool_names import READING, only_reads, words_of
 
 __all__ = [
     "ANSWER_KEYS",
@@ -76,6 +76,7 @@ __all__ = [
     "kind_of",
     "last_chunks",
     "last_written",
+    "only_reads",
     "others_in",
     "parts_of_call",
     "prompt_messages",
@@ -91,4 +92,5 @@ __all__ = [
     "tool_results",
     "under_context_keys",
     "with_found",
+    "words_of",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal
 
-from demur.shapes.tool_names import SEEKING
+from demur.shapes.tool_names import SEEKING, only_reads
 
 CallStatus = Literal["done", "failed", "pending", "none"]
 """What came of a call: it returned, it failed, it has not finished. "none" stands for a trace
@@ -183,8 +183,9 @@ def _of_value(said: object, call: _Asked) -> CallStatus:
     )
     if failed:
         return "failed"
+    # What a tool reads may wait for somebody; to read it is done.
     states = [re.sub(r"[\W_]+", " ", text).strip().lower() for text in texts.values()]
-    waits = any(
+    waits = not only_reads(call.tool) and any(
         (_WAITING.fullmatch(one) and not call.meant(one))
         or (_WAITING_TOO.fullmatch(one) and not of_thing)
         for one in states

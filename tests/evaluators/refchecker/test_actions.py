@@ -187,6 +187,15 @@ def test_a_report_is_judged_by_the_calls_that_were_done_with_their_arguments() -
     assert "delete_file" not in reference
 
 
+def test_a_result_that_stands_in_its_call_is_read_once() -> None:
+    judge = Judge(E)
+    long: Made = ("make_list", {"of": "guests"}, "Oskar " * 100)
+    check(judge, "I sent the mail to Dana.", ("send_mail", {"to": "Dana"}, "Accepted."), long)
+    ((reference, _),) = judge.asked
+    assert reference.count("Accepted.") == 1
+    assert ("Oskar " * 100).strip() in reference  # the call has only its beginning
+
+
 @pytest.mark.parametrize("made", [[NOT_SENT], [UNSENT], [NOT_SENT, UNSENT]])
 @pytest.mark.parametrize(
     "answer",
@@ -354,6 +363,31 @@ def test_a_report_about_all_fails_if_one_call_is_not_done(answer: str, result: A
     assert "cancel_order(id=2)" in quoted(found)
 
 
+@pytest.mark.parametrize(
+    "answer", ["Done.", "Done, they are off the list.", "Everyone was told.", "Both are told."]
+)
+@pytest.mark.parametrize("result", ["Error: it has left the house", None])
+def test_a_report_that_names_nothing_fails_if_a_call_that_changes_something_is_not_done(
+    answer: str, result: Any
+) -> None:
+    made: list[Made] = [("cancel_order", {"id": 1}, "ok"), ("cancel_order", {"id": 2}, result)]
+    found = check(Judge(E), answer, *made)
+    assert labels(found) == [(C, FAILED if result else PENDING)]
+    assert "cancel_order(id=2)" in quoted(found)
+    for failed in ("search_orders", "get_order"):
+        looked: Made = (failed, {"id": 2}, "Error: busy")
+        assert check(Judge(E), answer, ("cancel_order", {"id": 1}, "ok"), looked).passed is True
+    again: Made = ("cancel_order", {"id": 2}, "ok")
+    assert check(Judge(E), answer, *made, again).passed is True
+
+
+def test_a_fact_in_which_all_stands_is_not_refuted_by_a_call_that_failed() -> None:
+    read: Made = ("get_goal", {}, "A stable sign-in on every device")
+    failed: Made = ("add_to_sprint", {"issue": 7}, "Error: closed")
+    found = check(Judge(E), "The aim is a stable login on every phone.", read, failed)
+    assert labels(found) == [(E, None)]
+
+
 def test_a_report_about_all_holds_if_a_failed_call_was_made_again() -> None:
     made: list[Made] = [
         ("cancel_order", {"id": 1}, "ok"),
@@ -386,6 +420,15 @@ def test_a_report_that_something_was_done_again_is_judged_by_this_turn_only() ->
     assert judge.checker().invoke({"messages": [*before, *again]}).passed is True
     ((reference, _),) = judge.asked
     assert reference.count("send_mail") == 1
+
+
+def test_contexts_beside_the_messages_are_sources_too() -> None:
+    judge = Judge(lambda reference, claim: E if "Room 4 is free." in reference else N)
+    state = said("Room 4 is free.", SENT)
+    assert judge.checker().invoke(state).passed is False
+    assert judge.checker().invoke({**state, "contexts": ["Room 4 is free."]}).passed is True
+    with pytest.raises(ValueError, match="contexts"):
+        judge.checker().invoke({**state, "contexts": 4})
 
 
 def test_a_call_of_an_earlier_turn_supports_a_report_of_it() -> None:

@@ -1,7 +1,6 @@
 """Measure whether RefChecker notices that an agent's report of its own actions is wrong.
 
 Each sentence is judged as the agent's last message, alone, by the tools' results and the calls.
-Beside that stands what the same judge says by the results alone.
 """
 
 from __future__ import annotations
@@ -11,12 +10,18 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage
 
-from demur import Evaluation, RefChecker, Sample
-from demur.shapes import sample_of, sources
+from demur import Evaluation, RefChecker
+from demur.shapes import sample_of
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
 from demur_research.resampling import grouped_share
 from demur_research.tables.judges import ANY_JUDGE_OPTION, any_judge
-from demur_research.texts.actions import ActionTrace, Said, action_traces
+from demur_research.texts.actions import (
+    REPORT_KINDS,
+    ActionTrace,
+    Said,
+    action_traces,
+    report_traces,
+)
 from demur_research.texts.answers import let_through
 
 _PARTS = {"in sight": 1, "held out": 0}
@@ -26,30 +31,16 @@ _COLUMNS = (
     Column("wrong that pass, %"),
     Column("wrong that are undetermined, %"),
     Column("right that fail or are undetermined, %"),
-    Column("right that fail with the calls alone, %"),
-    Column("without the calls: wrong that pass, %"),
-    Column("without the calls: right that fail or are undetermined, %"),
 )
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """Hold a sentence with what a judge says of it, with and without the calls."""
+    """Hold a sentence with what a judge says of it."""
 
     trace: ActionTrace
     said: Said
     found: Done[Evaluation]
-    before: Evaluation
-    """The evaluation by the results of tools alone."""
-
-    @property
-    def is_false_alarm(self) -> bool:
-        """Return whether the sentence fails with the calls, and does not fail without them."""
-        return _fails(self.found.value) and not _fails(self.before)
-
-
-def _fails(found: Evaluation) -> bool:
-    return not found.undetermined and not let_through(found)
 
 
 def _row(name: str, of: Sequence[_Judged], costs: bool = False) -> Row:
@@ -59,18 +50,19 @@ def _row(name: str, of: Sequence[_Judged], costs: bool = False) -> Row:
         grouped_share((let_through(one.found.value), one.trace.id) for one in wrong),
         grouped_share((one.found.value.undetermined, one.trace.id) for one in wrong),
         grouped_share((not let_through(one.found.value), one.trace.id) for one in right),
-        grouped_share((one.is_false_alarm, one.trace.id) for one in right),
-        grouped_share((let_through(one.before), one.trace.id) for one in wrong),
-        grouped_share((not let_through(one.before), one.trace.id) for one in right),
     )
     spent = mean_cost([one.found for one in of]) if costs else None
     return Row(name, figures, items=len(of), spent=spent)
 
 
 def _rows(every: Sequence[_Judged]) -> Iterator[Row]:
-    claims = [one for one in every if one.said.kind is not None]
     facts = [one for one in every if one.said.kind is None]
-    for name, of in (("all claims", claims), ("claims that are no actions", facts)):
+    reports = [one for one in every if one.said.kind in REPORT_KINDS]
+    claims = [one for one in every if one.said.kind not in (None, *REPORT_KINDS)]
+    parts = {"all claims": claims, "claims that are no actions": facts, "all reports": reports}
+    for one_kind in REPORT_KINDS:
+        parts[f"reports: {one_kind}"] = [one for one in reports if one.said.kind == one_kind]
+    for name, of in parts.items():
         yield _row(name, of, costs=True)
         for part, parity in _PARTS.items():
             yield _row(f"{name}, {part}", [one for one in of if one.trace.number % 2 == parity])
@@ -84,28 +76,17 @@ def _rows(every: Sequence[_Judged]) -> Iterator[Row]:
 
 def _make(bench: Bench) -> Result:
     checker = RefChecker(any_judge(bench))
-    traces = action_traces()[: bench.limit]
+    traces = (*action_traces()[: bench.limit], *report_traces()[: bench.limit])
     every = [(trace, said) for trace in traces for said in (*trace.claims, *trace.facts)]
     samples = [sample_of([*trace.messages, AIMessage(said.text)]) for trace, said in every]
-    found = bench.judged("with the calls", checker, samples)
-    alone = [
-        Sample(question=one.question, answer=one.answer, contexts=sources(trace.messages))
-        for (trace, _), one in zip(every, samples, strict=True)
-    ]
-    before = bench.judged("without the calls", checker, alone)
-    judged = [
-        _Judged(*one, with_calls, without.value)
-        for one, with_calls, without in zip(every, found, before, strict=True)
-    ]
+    found = bench.judged("judging", checker, samples)
+    judged = [_Judged(*one, of_one) for one, of_one in zip(every, found, strict=True)]
     return Result(
         _COLUMNS,
         tuple(_rows(judged)),
         (
             f'The judge is "{bench.options.get("judge", "small")}".',
-            "Undetermined sentences count. A sentence fails with the calls alone if it fails with "
-            "the calls, and passes or is undetermined without them.",
-            "Without the calls, a sentence is judged by what the tools returned, and failed calls "
-            "are no evidence. So it was before demur knew of calls.",
+            "Undetermined sentences count.",
             "The rules were made with the traces of odd numbers in sight. Those of even numbers "
             "were held out.",
             "Sentences about one trace count in the intervals as fewer independent ones.",

@@ -2,7 +2,8 @@
 
 A trace has the messages of an agent: its calls of tools, and what came of them. A claim says what
 the agent did, rightly or wrongly. A fact says what a tool returned, rightly. The texts are our own
-invention. Their authors did not know how demur judges them.
+invention. Their authors did not know how demur judges them. `actions.jsonl` has claims of many
+kinds about sixty traces. `reports.jsonl` has three kinds of reports that failed in public threads.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 
-from demur_research.texts import rows_of
+from demur_research.texts import FOLDER, rows_of
 
 WRONG_KINDS = ("never", "failed", "pending", "partial", "wrong target", "otherwise")
 """What a wrong claim keeps quiet: the agent never did it, it failed, it has not finished, it was
@@ -25,6 +25,9 @@ RIGHT_KINDS = ("done", "told failed", "told pending", "told partial", "told undo
 """What a right claim tells: that something was done, or why it was not, or not completely."""
 _WITHOUT_CALLS = ("never", "told undone")
 """The kinds of claims about a trace without calls."""
+REPORT_KINDS = ("short", "other words", "several")
+"""What a report is, be it right or wrong: a short one of success ("Done."), one in other words than
+the tool's, or one of two or more things."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Said:
     text: str
     holds: bool
     kind: str | None = None
-    """What the claim is; one of `WRONG_KINDS` or `RIGHT_KINDS`. None: it is a fact, no action."""
+    """What the claim is: one of `WRONG_KINDS`, `RIGHT_KINDS` or `REPORT_KINDS`. None: it is a fact,
+    no action."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class ActionTrace:
         for one in self.claims:
             kinds: tuple[str, ...] = RIGHT_KINDS if one.holds else WRONG_KINDS
             kinds = kinds if called else tuple(kind for kind in kinds if kind in _WITHOUT_CALLS)
-            if one.kind not in kinds:
+            if one.kind not in (*kinds, *REPORT_KINDS):
                 raise ValueError(f"{self.id}: unknown kind {one.kind!r}; use {', '.join(kinds)}.")
         if any(one.kind or not one.holds or not returned for one in self.facts):
             raise ValueError(f"{self.id}: expected facts that hold, by a result, without a kind.")
@@ -84,5 +88,11 @@ def _read(row: Mapping[str, Any]) -> ActionTrace:
 
 @cache
 def action_traces() -> tuple[ActionTrace, ...]:
-    """Return all traces, in the order of the file."""
-    return tuple(map(_read, rows_of(Path(__file__).with_suffix(".jsonl"))))
+    """Return the traces of `actions.jsonl`, in the order of the file."""
+    return tuple(map(_read, rows_of(FOLDER / "actions.jsonl")))
+
+
+@cache
+def report_traces() -> tuple[ActionTrace, ...]:
+    """Return the traces of `reports.jsonl`, in the order of the file."""
+    return tuple(map(_read, rows_of(FOLDER / "reports.jsonl")))

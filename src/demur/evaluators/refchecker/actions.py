@@ -16,7 +16,7 @@ claim may be judged by depends on what it says:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from demur.evaluators.refchecker.calls import (
     hiding,
     quoted,
     repeating,
+    told_in,
 )
 from demur.evaluators.refchecker.content_words import beginnings
 from demur.evaluators.refchecker.languages import likely, nearest, plain
@@ -85,8 +86,9 @@ def label_by_calls(
     said = [at for at, one in enumerate(sample.contexts) if at < known or is_users(one)]
     # The user is believed, and so is what is known, but neither tells what the assistant did.
     besides = [said if report.own else repeating(report.words, calls, sample) for report in reports]
+    twice = told_in(calls, sample)
     unseen = {
-        at: tuple([c.at for c in calls if not report.may_rest_on(c)] + besides[at])
+        at: (*_hidden_from(report, calls, twice), *besides[at])
         for at, report in enumerate(reports)
         if at not in found
     }
@@ -112,6 +114,15 @@ def label_by_calls(
     return LabelledClaims(settled, confidence, _together(details))
 
 
+def _hidden_from(report: _Report, calls: Sequence[Call], twice: Mapping[int, int]) -> Iterator[int]:
+    """Yield the calls that may not support a claim, and the results that other calls tell whole."""
+    for call in calls:
+        if not report.may_rest_on(call):
+            yield call.at
+        elif call.at in twice:
+            yield twice[call.at]
+
+
 def without_calls(sample: Sample) -> Sample:
     """Return the sample with an empty text in place of each call, so that indices stay."""
     return hiding(sample, [call.at for call in calls_in(sample)])
@@ -134,9 +145,10 @@ class _Report:
         if claim.span is not None and not claim.triplet:  # without a question in front of it
             words = sample.answer[claim.span.start : claim.span.end]
         self.words = words
-        self.did = _says(words, "actions.did")
-        self.own = _reports(words)
         outcomes = [_outcome(clause) for clause in self._clauses]
+        # "Done, they're paused" is told by its first words.
+        self.did = _says(words, "actions.did") or outcomes[:1] == ["done"]
+        self.own = self.did or _says(words, "actions.did_not")
         # Beside what was done, "no" is seldom about what failed: "no further action is needed".
         self.undone = "undone" in outcomes if "done" in outcomes else _undone(words)
         # "The first try failed, but I sent it" does, and "I sent it, but it bounced" does not.
@@ -257,7 +269,7 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
     if claim.label is ClaimLabel.ENTAILMENT:
         if report.undone:
             return claim
-        if against := unfinished or _one_of_all(report, alike):
+        if against := unfinished or _one_of_all(report, calls, alike):
             return _refuted(claim, against)
         return claim.model_copy(update={"action": ActionOutcome.DONE if report.own else None})
     if not report.did:
@@ -280,17 +292,22 @@ def _is_closer(claim: Claim, call: Call, shared: int) -> bool:
     )
 
 
-def _one_of_all(report: _Report, alike: Mapping[Call, int]) -> Call | None:
+def _one_of_all(report: _Report, calls: Sequence[Call], alike: Mapping[Call, int]) -> Call | None:
     """Return an unfinished call that belongs to what a claim says of all, or None.
 
-    The call shares two words with the claim, or has the same tool as a call that was done. It was
-    not made again with success.
+    The call shares two words with the claim, or has the same tool as a call that was done. If the
+    claim shares words with no call, as "Done." and "Everyone was told." do, it is about each call
+    of this turn that changed something. The call was not made again with success.
     """
-    if not _says(report.words, "actions.every"):
+    every = _first(report.words, "actions.every")
+    if alike and every:
+        tools = {call.tool for call in alike if call.status == "done"}
+        belonging = [call for call, shared in alike.items() if shared > 1 or call.tool in tools]
+    elif not alike and (report.did or (every and every.start() == 0)):
+        belonging = [call for call in calls if not (call.changes_nothing or call.earlier)]
+    else:
         return None
-    done = [call for call in alike if call.status == "done"]
-    succeeded, tools = {call.arguments for call in done}, {call.tool for call in done[:1]}
-    belonging = (call for call, shared in alike.items() if shared > 1 or call.tool in tools)
+    succeeded = {call.arguments for call in calls if call.status == "done"}
     return next((c for c in belonging if c.unfinished and c.arguments not in succeeded), None)
 
 

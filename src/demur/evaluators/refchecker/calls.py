@@ -10,7 +10,14 @@ from functools import cached_property
 
 from demur.evaluators.refchecker.content_words import beginnings
 from demur.schema import Claim, ClaimLabel, Evidence, Sample, Span
-from demur.shapes import READING, CallStatus, parts_of_call, status_of_call
+from demur.shapes import (
+    READING,
+    CallStatus,
+    only_reads,
+    parts_of_call,
+    status_of_call,
+    words_of,
+)
 
 # Words of the names of tools that tell what is read.
 _READ_FROM = frozenset(["google", "web", "wiki"])
@@ -22,7 +29,6 @@ _MOST_QUOTED = 300
 _COPIED = 0.8  # The share of a text's words in one argument from which it is the text itself.
 _LEAST_REPEATED = 3  # Shorter texts are names, which results repeat for good reason.
 _ARGUMENT_NAME = re.compile(r"\A\w+=")
-_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,12 @@ class Call:
     @property
     def changes_nothing(self) -> bool:
         """Return whether the tool reads something or keeps a note, by its name."""
-        return not (READING | _READ_FROM | _NOTES).isdisjoint(self._words)
+        return not (READING | _READ_FROM | _NOTES).isdisjoint(words_of(self.tool))
 
     @property
     def only_reads(self) -> bool:
         """Return whether the name of the tool begins with reading, as in "search_flights"."""
-        return not READING.isdisjoint(self._words[:1])
-
-    @cached_property
-    def _words(self) -> list[str]:
-        return [word.lower() for word in _NAME_PARTS.findall(self.tool)]
+        return only_reads(self.tool)
 
     def copies(self, text: str) -> list[str]:
         """Return the arguments that say nearly all of a text, which the assistant wrote itself."""
@@ -77,7 +79,7 @@ class Call:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Return the beginnings of the words of the call's name and arguments."""
-        return beginnings(f"{' '.join(_NAME_PARTS.findall(self.arguments))} {self.arguments}")
+        return beginnings(f"{' '.join(words_of(self.arguments))} {self.arguments}")
 
 
 def calls_in(sample: Sample) -> list[Call]:
@@ -106,6 +108,17 @@ def repeating(words: str, calls: Sequence[Call], sample: Sample) -> list[int]:
         if rest != text and not _nearly(wanted, beginnings(rest)):
             found.append(at)
     return found
+
+
+def told_in(calls: Sequence[Call], sample: Sample) -> dict[int, int]:
+    """Return the results that stand whole in the text of their call, by the index of the call."""
+    of_id = {call.id: call for call in calls if call.id}
+    told = {}
+    for at, document in enumerate(sample.contexts):
+        call = of_id.get(str(document.metadata.get("tool_call_id")))
+        if call and at != call.at and document.page_content.strip() in call.text:
+            told[call.at] = at
+    return told
 
 
 def _nearly(wanted: frozenset[str], said: frozenset[str]) -> bool:

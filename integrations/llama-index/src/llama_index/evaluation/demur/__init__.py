@@ -2,6 +2,7 @@
 
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._result import GuardResult, trace_of
+from llama_index.evaluation.demur.agents import GuardedAgent
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.evaluators import (
     HallucinationEvaluator,
@@ -16,6 +17,7 @@ from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 __all__ = [
     "FEWLExamples",
     "GuardResult",
+    "GuardedAgent",
     "GuardedChatEngine",
     "GuardedQueryEngine",
     "HallucinationEvaluator",

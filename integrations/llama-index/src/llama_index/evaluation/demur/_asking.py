@@ -126,7 +126,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         opened, meter = _take(input.call)
-        with _inside(config, meter):
+        with inside(config, meter):
             reply = opened or _unopened(input, self._asks.ask(input), meter)
             text = "".join(reply.pieces())
         _tell(meter, config)
@@ -136,10 +136,10 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         opened, meter = _take(input.call)
-        with _inside(config, meter):
+        with inside(config, meter):
             reply = opened or _unopened(input, await self._asks.aask(input), meter)
             text = "".join([piece async for piece in reply.apieces()])
-        await _atell(meter, config)
+        await tell_spent(meter, config)
         return _output(input, reply, text)
 
     def stream(
@@ -150,7 +150,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         yield AddableDict({"context": as_documents(reply.nodes)})
         pieces, text = reply.pieces(), ""
         while True:
-            with _inside(config, meter):  # only around the engine's work, not the reader's
+            with inside(config, meter):  # only around the engine's work, not the reader's
                 piece = next(pieces, None)
             if piece is None:
                 break
@@ -168,23 +168,23 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         text = ""
         async with aclosing(reply.apieces()) as pieces:
             while True:
-                with _inside(config, meter):
+                with inside(config, meter):
                     piece = await anext(pieces, None)
                 if piece is None:
                     break
                 text += piece
                 yield AddableDict({"answer": piece})
-        await _atell(meter, config)
+        await tell_spent(meter, config)
         yield AddableDict({REPLY: replace(reply, text=text)})
 
 
 @contextmanager
-def _inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
+def inside(config: RunnableConfig | None, meter: Meter) -> Iterator[Meter]:
     """Run the engine with the guard's config, so that the guard hears of a guard inside."""
     token = var_child_runnable_config.set(config)
     try:
         with meter:
-            yield
+            yield meter
     finally:
         var_child_runnable_config.reset(token)
 
@@ -207,7 +207,8 @@ def _tell(meter: Meter, config: RunnableConfig | None) -> None:
         dispatch_custom_event(USAGE, meter.usage.model_dump(), config=config)
 
 
-async def _atell(meter: Meter, config: RunnableConfig | None) -> None:
+async def tell_spent(meter: Meter, config: RunnableConfig | None) -> None:
+    """Report to the guard what the engine spent."""
     if meter.usage.calls:
         await adispatch_custom_event(USAGE, meter.usage.model_dump(), config=config)
 

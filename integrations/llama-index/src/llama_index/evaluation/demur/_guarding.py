@@ -89,7 +89,7 @@ class Guarding:
         self._guard: Guard[Ask, dict[str, Any]] = _EngineGuard(
             AskedEngine(asks),  # type: ignore[arg-type, call-arg]  # mypy's plugin sees no __init__
             *map(adapted, evaluators),
-            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=asks.retriever),
+            on_fail=make_policy(on_fail, model, adapt=_asking_again, retriever=asks.retriever),
             on_pass=on_pass,
             question=attrgetter("question"),
             answer="answer",
@@ -175,7 +175,7 @@ class _EngineGuard(Guard[Ask, dict[str, Any]]):
             return {"opened": opened}
 
 
-def _adapted(recovery: Again) -> Again:
+def adapted_recovery(recovery: Again) -> Again:
     """Return a recovery with demur's forms of LlamaIndex's LLMs and retrievers."""
     if isinstance(recovery, Strip) and recovery.model is None:
         return recovery  # `Strip()` without a model rewords nothing
@@ -183,8 +183,13 @@ def _adapted(recovery: Again) -> Again:
         return replace(recovery, model=as_chat_model(recovery.model))
     if isinstance(recovery, Retrieve):
         return replace(recovery, retriever=as_retriever(recovery.retriever))
+    return recovery
+
+
+def _asking_again(recovery: Again) -> Again:
+    """Return a recovery as `adapted_recovery` does, or one that asks the engine again."""
     if not isinstance(recovery, Regenerate):
-        return recovery
+        return adapted_recovery(recovery)
     tell = recovery.tell
 
     def again(ask: Ask, feedback: Feedback) -> Ask:
@@ -230,10 +235,15 @@ class Telling(BaseCallbackHandler):
         return piece
 
     @property
+    def trace(self) -> Trace:
+        """Return the trace of the call, which must have ended."""
+        assert self._trace is not None  # the guard reports it before it returns
+        return self._trace
+
+    @property
     def answer(self) -> Answer:
         """Return the answer of the call, which must have ended."""
-        assert self._trace is not None  # the guard reports it before it returns
-        return Answer(self._text, self._reply, self._trace)
+        return Answer(self._text, self._reply, self.trace)
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         if run_id != self._run_id:

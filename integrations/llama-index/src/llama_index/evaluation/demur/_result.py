@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
+from llama_index.core.agent.workflow import AgentOutput
 
 from demur import DemurError, Evaluation, Evidence
 from demur.guard import Trace
@@ -54,13 +55,15 @@ def trace_of(response: Any) -> Trace:
     """Return the trace of the guarded call that gave a response.
 
     Args:
-        response: A response of a `GuardedQueryEngine` or `GuardedChatEngine`. A stream has its
-            trace after it was read to its end.
+        response: A response of a `GuardedQueryEngine` or `GuardedChatEngine`, or the output of a
+            `GuardedAgent`. A stream has its trace after it was read to its end.
 
     Raises:
         DemurError: The response has no trace.
     """
     found = (getattr(response, "metadata", None) or {}).get(KEY)
+    if isinstance(response, AgentOutput):
+        found = response.get(KEY)
     if not isinstance(found, GuardResult) or found.trace is None:
         raise DemurError(
             "the response has no trace: expected a response of a guarded engine; a stream has its "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
+from llama_index.core.agent.workflow import AgentOutput
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import (
     RESPONSE_TYPE,
@@ -26,6 +27,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 
 from demur import CallPolicy, DemurError, Evaluation, RefChecker, Sample, Threshold
 from demur.evaluators import EvaluatorLike, RefCheckerPrompts, as_evaluator
+from llama_index.evaluation.demur._calls import contexts_of
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._nodes import as_documents, as_retriever
@@ -35,7 +37,7 @@ from llama_index.evaluation.demur._result import evidence_of
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-_Response: TypeAlias = RESPONSE_TYPE | AGENT_CHAT_RESPONSE_TYPE
+_Response: TypeAlias = RESPONSE_TYPE | AGENT_CHAT_RESPONSE_TYPE | AgentOutput
 _PROMPTS = RefCheckerPrompts()
 
 
@@ -151,11 +153,14 @@ class HallucinationEvaluator(BaseEvaluator):
     ) -> HallucinationResult:
         """Evaluate an engine's response against its source nodes, as the model was shown them.
 
+        The output of an agent is evaluated against what its tools returned in the run, and what it
+        says that it did is held against its calls.
+
         Args:
             query: The question.
-            response: A response of a query engine or a chat engine. A stream is read to its end.
-                The text of a query engine's stream stays readable, that of a chat engine's stream
-                does not.
+            response: A response of a query engine or a chat engine, or the `AgentOutput` of an
+                agent's run. A stream is read to its end. The text of a query engine's stream stays
+                readable, that of a chat engine's stream does not.
             reference: As in `evaluate`.
             metadata: As in `evaluate`.
             sleep_time_in_seconds: As in `evaluate`.
@@ -176,7 +181,7 @@ class HallucinationEvaluator(BaseEvaluator):
         if isinstance(response, StreamingResponse):
             reply = read(response.get_response())
         text = "".join(reply.pieces())
-        sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
+        sample = _sample(query, text, _contexts(reply), reference, metadata)
         time.sleep(sleep_time_in_seconds)
         return self._judge(sample)
 
@@ -197,7 +202,7 @@ class HallucinationEvaluator(BaseEvaluator):
         elif isinstance(response, AsyncStreamingResponse):
             reply = read(await response.get_response())
         text = "".join([piece async for piece in reply.apieces()])
-        sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
+        sample = _sample(query, text, _contexts(reply), reference, metadata)
         await asyncio.sleep(sleep_time_in_seconds)
         return await self._ajudge(sample)
 
@@ -312,7 +317,14 @@ def _read(response: _Response | None) -> Reply:
         raise ValueError("there is no response to evaluate: pass response=...")
     if isinstance(response, str):
         raise TypeError("response: expected an engine's response, got str: call evaluate for texts")
+    if isinstance(response, AgentOutput):
+        return Reply(response, [], str(response))
     return read(response)
+
+
+def _contexts(reply: Reply) -> tuple[Document, ...]:
+    output = reply.response
+    return contexts_of(output) if isinstance(output, AgentOutput) else as_documents(reply.nodes)
 
 
 def _result(evaluation: Evaluation, sample: Sample) -> HallucinationResult:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
+from itertools import chain
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from llama_index.core.llms import MessageRole
 from llama_index.core.tools import BaseTool, FunctionTool, ToolOutput, adapt_to_async_tool
 from llama_index.core.workflow import Context
 
 from demur import DemurError
 from demur.guard import AnswerRejected, CallCheck
+from llama_index.evaluation.demur._calls import called, said
 from llama_index.evaluation.demur._guarding import Telling
 
 _CALLS = "demur:calls"
 """Where the context of an agent keeps the results of these tools."""
 _CONTEXT = "demur_context"
-_KINDS = {MessageRole.USER: HumanMessage, MessageRole.SYSTEM: SystemMessage}
 
 
 def grounded_tools(
@@ -71,7 +70,11 @@ class _Grounded(FunctionTool):
         ctx: Context[Any] = kwargs.pop(_CONTEXT)
         name = self.metadata.get_name()
         call = {"name": name, "args": kwargs}
-        messages = [*await _said(ctx), *_returned(await ctx.store.get(_CALLS, default=[]))]
+        memory = await ctx.store.get("memory", default=None)
+        heard = [] if memory is None else said(await memory.aget_all())
+        kept = await ctx.store.get(_CALLS, default=[])
+        before = [called(**one, id=str(at)) for at, one in enumerate(kept)]
+        messages = [*heard, *chain.from_iterable(before)]
         schema = self.metadata.get_parameters_dict()
         if stopped := self._check.stopped(call, schema, messages, self._known):
             with suppress(AnswerRejected):
@@ -81,31 +84,11 @@ class _Grounded(FunctionTool):
         if isinstance(inner, FunctionTool) and inner.requires_context and inner.ctx_param_name:
             kwargs = {**kwargs, inner.ctx_param_name: ctx}
         output = await inner.acall(*args, **kwargs)
-        kept = {**call, "text": output.content, "failed": output.is_error}
+        done = {**call, "text": output.content, "failed": output.is_error}
         async with ctx.store.edit_state() as state:
-            state[_CALLS] = [*state.get(_CALLS, []), kept]
+            state[_CALLS] = [*state.get(_CALLS, []), done]
         return output
 
 
 def _only_asynchronous(**kwargs: Any) -> None:
     raise DemurError("a grounded tool needs its agent's context, so only agents can run it")
-
-
-async def _said(ctx: Context[Any]) -> list[BaseMessage]:
-    """Return what the user and the system said to an agent."""
-    memory = await ctx.store.get("memory", default=None)
-    said = [] if memory is None else await memory.aget_all()
-    return [_KINDS[one.role](one.content or "") for one in said if one.role in _KINDS]
-
-
-def _returned(calls: Sequence[Mapping[str, Any]]) -> list[BaseMessage]:
-    """Return calls with their results as messages."""
-    found: list[BaseMessage] = []
-    for at, call in enumerate(calls):
-        status = "error" if call["failed"] else "success"
-        made = {"name": call["name"], "args": call["args"], "id": str(at)}
-        found.append(AIMessage("", tool_calls=[made]))
-        found.append(
-            ToolMessage(call["text"], tool_call_id=str(at), name=call["name"], status=status)
-        )
-    return found
