@@ -13,13 +13,16 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from demur_research.texts import actions
 from demur_research.texts.actions import (
+    REPORT_KINDS,
     RIGHT_KINDS,
     WRONG_KINDS,
     ActionTrace,
     Said,
     action_traces,
+    report_traces,
 )
 
+REPORTS = report_traces()
 TRACES = action_traces()
 CLAIMS = [one for trace in TRACES for one in trace.claims]
 DOMAINS = ("mail", "files", "tickets", "bookings", "payments", "deployments", "searches", "home")
@@ -47,6 +50,16 @@ def test_half_of_the_claims_are_right_and_every_kind_is_there_often_enough() -> 
     assert min(kinds[kind] for kind in RIGHT_KINDS) >= 10
 
 
+def test_there_are_reports_of_three_kinds_right_and_wrong_in_sight_and_held_out() -> None:
+    told = [(one.kind, one.holds, trace.number % 2) for trace in REPORTS for one in trace.claims]
+    assert (len(REPORTS), len(told)) == (96, 480)
+    kinds = Counter(told)
+    assert {kind for kind, _, _ in kinds} == {*REPORT_KINDS}
+    assert len(kinds) == 12
+    assert min(kinds.values()) >= 20
+    assert sum(len(trace.facts) for trace in REPORTS) == 33
+
+
 def test_about_half_of_the_traces_has_an_odd_number() -> None:
     assert sum(trace.number % 2 for trace in TRACES) == 32
 
@@ -70,10 +83,11 @@ def test_a_result_follows_its_call_and_some_calls_fail_or_have_no_result() -> No
 
 
 def test_the_file_has_all_fields_of_a_trace_and_no_other() -> None:
-    path = Path(actions.__file__).with_suffix(".jsonl")
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert {tuple(row) for row in rows} == {("id", "domain", "messages", "claims", "facts")}
-    assert [row["id"] for row in rows] == [trace.id for trace in TRACES]
+    for name, traces in (("actions.jsonl", TRACES), ("reports.jsonl", REPORTS)):
+        path = Path(actions.__file__).with_name(name)
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert {tuple(row) for row in rows} == {("id", "domain", "messages", "claims", "facts")}
+        assert [row["id"] for row in rows] == [trace.id for trace in traces]
 
 
 CALL = AIMessage("", tool_calls=[{"name": "send", "args": {}, "id": "c1"}])

@@ -30,8 +30,9 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     """Score answers: the base of all evaluators, a Runnable from a sample to an evaluation.
 
     The sample may also be given as a mapping with the fields of `Sample`, or as the state of an
-    agent that has answered: `{"messages": [...]}`. The agent's last message is then judged by what
-    its tools returned, and what it says that it did is judged by its calls.
+    agent that has answered: `{"messages": [...]}`, also in the forms of OpenAI and Anthropic. The
+    agent's last message is then judged by what its tools returned, and by `contexts` beside the
+    messages. What it says that it did is judged by its calls.
     """
 
     _learnt: Learnt = PrivateAttr(default_factory=Learnt)

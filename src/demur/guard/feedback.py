@@ -36,7 +36,12 @@ class Problem(BaseModel):
 
 
 class Feedback(BaseModel):
-    """Describe why an answer was rejected, for a chain, a person or a prompt."""
+    """Describe why an answer was rejected, for a chain, a person or a prompt.
+
+    Examples:
+        >>> found = RefChecker("small").invoke({"answer": answer, "contexts": contexts})
+        >>> Feedback(answer=answer, evaluations=[found]).prompt  # for the model that answers again
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

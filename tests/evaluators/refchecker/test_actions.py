@@ -6,6 +6,7 @@ it lets a judge see.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -35,7 +36,7 @@ from demur.evaluators import ZeroShot
 from demur.guard import Feedback
 from demur.runtime import Scope, within_scope
 from demur.shapes import CALLS, calls_last, said_by_user, sample_of, tool_calls
-from support.fakes import ScriptedModel, deciding, isolated, labelled
+from support.fakes import ScriptedModel, deciding, isolated, labelled, weighing
 from support.guarded import Chain, traced
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -185,15 +186,6 @@ def test_a_report_is_judged_by_the_calls_that_were_done_with_their_arguments() -
     for part in ("search(query=Dana)", "send_mail(to=Dana)", "write_report(text=word word"):
         assert f"The assistant called {part}" in reference
     assert "delete_file" not in reference
-
-
-def test_a_result_that_stands_in_its_call_is_read_once() -> None:
-    judge = Judge(E)
-    long: Made = ("make_list", {"of": "guests"}, "Oskar " * 100)
-    check(judge, "I sent the mail to Dana.", ("send_mail", {"to": "Dana"}, "Accepted."), long)
-    ((reference, _),) = judge.asked
-    assert reference.count("Accepted.") == 1
-    assert ("Oskar " * 100).strip() in reference  # the call has only its beginning
 
 
 @pytest.mark.parametrize("made", [[NOT_SENT], [UNSENT], [NOT_SENT, UNSENT]])
@@ -363,9 +355,7 @@ def test_a_report_about_all_fails_if_one_call_is_not_done(answer: str, result: A
     assert "cancel_order(id=2)" in quoted(found)
 
 
-@pytest.mark.parametrize(
-    "answer", ["Done.", "Done, they are off the list.", "Everyone was told.", "Both are told."]
-)
+@pytest.mark.parametrize("answer", ["Done.", "All done.", "Everyone was told.", "Both are told."])
 @pytest.mark.parametrize("result", ["Error: it has left the house", None])
 def test_a_report_that_names_nothing_fails_if_a_call_that_changes_something_is_not_done(
     answer: str, result: Any
@@ -406,6 +396,22 @@ def test_a_call_that_was_refused_refutes_its_report_though_others_were_done_in_i
         ("set_heating", {"degrees": 25}, "ok"),
     )
     assert labels(found) == [(C, FAILED)]
+
+
+@pytest.mark.parametrize(("support", "passes"), [(0.65, False), (0.75, True)])
+def test_a_report_of_an_action_needs_a_higher_probability_than_a_fact(
+    support: float, passes: bool
+) -> None:
+    rest = math.log((1 - support) / 2)
+    shares = {str(E): math.log(support), str(N): rest, str(C): rest}
+    model = ScriptedModel(script=lambda stage, messages: weighing(str(E), shares))
+    checker = RefChecker(model, checker="logprobs", claims="sentences")
+    found = checker.invoke(said("I sent the mail to Dana.", SENT))
+    assert labels(found) == [(E, DONE) if passes else (C, OTHERWISE)]
+    assert (found.passed, found.score) == (passes, pytest.approx(support) if passes else 0.0)
+    read = ("get_person", {"name": "Dana"}, "Dana works in Lund.")
+    fact = checker.invoke(said("Dana works in Lund.", read))
+    assert labels(fact) == [(E, None)]
 
 
 def test_a_report_that_something_was_done_again_is_judged_by_this_turn_only() -> None:

@@ -16,7 +16,7 @@ claim may be judged by depends on what it says:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -29,7 +29,6 @@ from demur.evaluators.refchecker.calls import (
     hiding,
     quoted,
     repeating,
-    told_in,
 )
 from demur.evaluators.refchecker.content_words import beginnings
 from demur.evaluators.refchecker.languages import likely, nearest, plain
@@ -40,6 +39,9 @@ from demur.shapes import CallStatus, is_users
 
 # A call with longer arguments may hold a whole report.
 _MOST_OF_ARGUMENTS = 200
+LEAST_SUPPORT = 0.7
+"""The probability from which a report of an action is supported, since chat models believe it too
+easily. It was chosen on the traces in sight (docs/results.md, What agents say that they did)."""
 _CLAUSES = re.compile(r"[,;:!\u2013\u2014\u3002\uff0c\u3001\u060c\u061b\u0964]|\.(?=\s|$)")
 
 _OUTCOMES: Mapping[CallStatus, ActionOutcome] = {
@@ -55,11 +57,17 @@ Judge = Callable[[Sample, Sequence[int]], Steps[LabelledClaims]]
 
 
 def label_by_calls(
-    claims: Sequence[Claim], sample: Sample, judge: Judge, known: int
+    claims: Sequence[Claim], sample: Sample, judge: Judge, known: int, least: float | None
 ) -> Steps[LabelledClaims]:
     """Label claims; if there are calls, each by those contexts that it may be judged by.
 
-    `known` is how many of the first contexts hold for every answer.
+    Args:
+        claims: The claims.
+        sample: The sample, whose contexts may have calls.
+        judge: What labels claims by contexts.
+        known: How many of the first contexts hold for every answer.
+        least: The probability from which a report of an action is supported; None: the judge
+            decides alone.
     """
     calls = calls_in(sample)
     if not calls:
@@ -86,9 +94,8 @@ def label_by_calls(
     said = [at for at, one in enumerate(sample.contexts) if at < known or is_users(one)]
     # The user is believed, and so is what is known, but neither tells what the assistant did.
     besides = [said if report.own else repeating(report.words, calls, sample) for report in reports]
-    twice = told_in(calls, sample)
     unseen = {
-        at: (*_hidden_from(report, calls, twice), *besides[at])
+        at: tuple([c.at for c in calls if not report.may_rest_on(c)] + besides[at])
         for at, report in enumerate(reports)
         if at not in found
     }
@@ -106,21 +113,16 @@ def label_by_calls(
             if view != first[at] and found[at][0].label is not ClaimLabel.ENTAILMENT
         }
     )
-    settled = tuple(_settled(found[at][0], report, calls) for at, report in enumerate(reports))
+    settled = tuple(
+        _settled(found[at][0], report, calls, least) for at, report in enumerate(reports)
+    )
     confidence = tuple(
-        found[at][1] if claim.label is found[at][0].label else 1.0
+        found[at][1]
+        if claim.label is found[at][0].label or reports[at].is_doubtful(found[at][0], least)
+        else 1.0
         for at, claim in enumerate(settled)
     )
     return LabelledClaims(settled, confidence, _together(details))
-
-
-def _hidden_from(report: _Report, calls: Sequence[Call], twice: Mapping[int, int]) -> Iterator[int]:
-    """Yield the calls that may not support a claim, and the results that other calls tell whole."""
-    for call in calls:
-        if not report.may_rest_on(call):
-            yield call.at
-        elif call.at in twice:
-            yield twice[call.at]
 
 
 def without_calls(sample: Sample) -> Sample:
@@ -145,10 +147,9 @@ class _Report:
         if claim.span is not None and not claim.triplet:  # without a question in front of it
             words = sample.answer[claim.span.start : claim.span.end]
         self.words = words
+        self.did = _says(words, "actions.did")
+        self.own = _reports(words)
         outcomes = [_outcome(clause) for clause in self._clauses]
-        # "Done, they're paused" is told by its first words.
-        self.did = _says(words, "actions.did") or outcomes[:1] == ["done"]
-        self.own = self.did or _says(words, "actions.did_not")
         # Beside what was done, "no" is seldom about what failed: "no further action is needed".
         self.undone = "undone" in outcomes if "done" in outcomes else _undone(words)
         # "The first try failed, but I sent it" does, and "I sent it, but it bounced" does not.
@@ -164,6 +165,12 @@ class _Report:
         if call.status == "none" or call.changes_nothing:
             return False
         return len(call.arguments) <= _MOST_OF_ARGUMENTS and not call.copies(self.words)
+
+    def is_doubtful(self, claim: Claim, least: float | None) -> bool:
+        """Return whether a judge supports a report that something was done, but not enough."""
+        if least is None or claim.support is None or not self.did or self.undone:
+            return False
+        return claim.label is ClaimLabel.ENTAILMENT and claim.support < least
 
     @property
     def denies_all(self) -> bool:
@@ -241,13 +248,15 @@ def _without_judge(claim: Claim, report: _Report, calls: Sequence[Call]) -> Clai
     return None
 
 
-def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
+def _settled(
+    claim: Claim, report: _Report, calls: Sequence[Call], least: float | None = None
+) -> Claim:
     """Return a claim that was judged, with what came of the action that it reports.
 
     A claim that something was done is contradicted, whatever the judge says, if the call that is
     most like it is unfinished. So is a claim about all of several things, if a call for one of them
-    is. A claim that something was done, which no call supports, is contradicted, since the calls
-    are all that was done.
+    is. A claim that something was done, which no call supports, or none with the `least`
+    probability, is contradicted, since the calls are all that was done.
     """
     if claim.label is None:
         return claim
@@ -266,7 +275,7 @@ def _settled(claim: Claim, report: _Report, calls: Sequence[Call]) -> Claim:
         unfinished = None
     if unfinished and not report.own and _is_closer(claim, unfinished, alike[unfinished]):
         unfinished = None
-    if claim.label is ClaimLabel.ENTAILMENT:
+    if claim.label is ClaimLabel.ENTAILMENT and not report.is_doubtful(claim, least):
         if report.undone:
             return claim
         if against := unfinished or _one_of_all(report, calls, alike):

@@ -110,17 +110,6 @@ def repeating(words: str, calls: Sequence[Call], sample: Sample) -> list[int]:
     return found
 
 
-def told_in(calls: Sequence[Call], sample: Sample) -> dict[int, int]:
-    """Return the results that stand whole in the text of their call, by the index of the call."""
-    of_id = {call.id: call for call in calls if call.id}
-    told = {}
-    for at, document in enumerate(sample.contexts):
-        call = of_id.get(str(document.metadata.get("tool_call_id")))
-        if call and at != call.at and document.page_content.strip() in call.text:
-            told[call.at] = at
-    return told
-
-
 def _nearly(wanted: frozenset[str], said: frozenset[str]) -> bool:
     return len(wanted & said) >= _COPIED * len(wanted)
 

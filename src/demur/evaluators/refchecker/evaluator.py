@@ -20,7 +20,7 @@ from demur._system import warn_once_a_minute
 from demur._text import without_sources
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
-from demur.evaluators.refchecker.actions import label_by_calls
+from demur.evaluators.refchecker.actions import LEAST_SUPPORT, label_by_calls
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, least_support
 from demur.evaluators.refchecker.calculations import worked_out
 from demur.evaluators.refchecker.checking import Checker, Group
@@ -427,7 +427,9 @@ class RefChecker(ClaimEvaluator):
 
         known = self._known(sample)
         seen = with_known(sample, known)
-        labelled = yield from label_by_calls(claims, seen, judge, len(known))
+        # The probabilities of a classifier are not those of a chat model.
+        least = None if self._classifier is not None else LEAST_SUPPORT
+        labelled = yield from label_by_calls(claims, seen, judge, len(known), least)
         return replace(labelled, claims=quoting_known(labelled.claims, len(known)))
 
     def _refuses(self, sample: Sample) -> bool:

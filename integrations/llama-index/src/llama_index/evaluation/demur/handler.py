@@ -60,8 +60,8 @@ class ScoreEventHandler(BaseEventHandler):
     threads score the answer. It never raises into the application and, with `on_full="drop"`, never
     delays it.
 
-    What a `GuardedQueryEngine` or `GuardedChatEngine` finds (`OutcomeEvent`) is recorded as it is,
-    without scoring it again. Answers of an engine around a guarded engine, or inside one, are not
+    What a guarded engine or agent finds (`OutcomeEvent`) is recorded as it is, without scoring it
+    again. Answers of an engine around a guarded engine, or inside one, are not
     scored either. Queries that demur's evaluators make are left out.
 
     No event has the text of a stream, so the handler follows the response's `response_gen`. It
@@ -72,9 +72,9 @@ class ScoreEventHandler(BaseEventHandler):
 
     - chat engines, because no event of theirs has the message
     - engines whose own `query` sends no event, such as `CustomQueryEngine`
-    - agents that are workflows
+    - agents, which are workflows
 
-    A guard around a chat engine or query engine reports to the handler. With the arguments
+    A guard around an engine or an agent reports to the handler. With the arguments
     `on_fail=Annotate(note="")`, it judges each answer and changes none. Or give the response to an
     evaluator's `evaluate_response`.
 
