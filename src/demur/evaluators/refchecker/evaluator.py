@@ -156,8 +156,9 @@ class RefChecker(ClaimEvaluator):
             label is Entailment.
         threshold: The score from which an answer passes, in (0, 1]. With "strict" and a checker
             that gives probabilities, it is the probability of Entailment from which a claim counts
-            as supported; below it, the claim gets the more likely of the other labels. With "soft",
-            it is the entailed share of the claims. Elsewhere labels decide, and it is refused. Or a
+            as supported; below it, the claim gets the more likely of the other labels. What an
+            agent says that it did needs 0.7 of a chat model, or more. With "soft", it is the
+            entailed share of the claims. Elsewhere labels decide, and it is refused. Or a
             `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
             it was saved in. "auto": 0.5 with "strict" (a cross-encoder for NLI gives its most
             likely label, and a yes-or-no judge has a limit of its own), 0.8 with "soft". None:
