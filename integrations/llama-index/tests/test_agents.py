@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from llama_index.core.agent.workflow import (
 )
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
 from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import Context
 from pydantic import BaseModel
 
 from demur import ActionOutcome, Annotate, DemurError, Evaluation, RefChecker, Regenerate
@@ -227,10 +230,43 @@ def test_an_agent_that_takes_over_is_judged_by_the_calls_of_both() -> None:
     assert [*map(str, outputs)] == [REPORT]
 
 
-def test_an_answer_can_be_blocked_and_an_error_reaches_the_caller() -> None:
-    agent = guarded_function(Desk().tools(), (LOOK,), WRONG, on_fail=Block())
-    with pytest.raises(AnswerRejected):
-        run(agent, QUESTION)
+@guarded
+def test_a_blocked_answer_is_not_shown_in_the_next_turn_either(make: Make) -> None:
+    agent = make(Desk().tools(), (LOOK,), WRONG, (LOOK,), RIGHT, on_fail=Block())
+
+    async def asking() -> str:
+        ctx: Any = Context(agent)
+        memory = ChatMemoryBuffer.from_defaults()
+        with pytest.raises(AnswerRejected):
+            await agent.run(QUESTION, ctx=ctx, memory=memory)
+        handler = agent.run(QUESTION, ctx=ctx, memory=memory)
+        shown = [repr(event) async for event in handler.stream_events()]
+        return f"{await handler} {shown} {await memory.aget_all()}"
+
+    told = asyncio.run(asking())
+    assert told.startswith(RIGHT)
+    assert "Rome" not in told
+
+
+def test_replies_that_cannot_be_read_are_asked_for_again_out_of_sight() -> None:
+    coming = [
+        "Thought: It is in Rome.",
+        "Thought: So.\nIt is in Rome.",
+        f"Thought: So.\nAnswer: {RIGHT}",
+    ]
+    look = f"Thought: I look.\nAction: search\nAction Input: {json.dumps(LOOK[1])}"
+
+    def asked(replies: list[str]) -> tuple[list[AgentOutput], list[str], str]:
+        llm = ScriptedLLM(script=lambda *_: replies.pop(0))
+        agent = ReActAgent(tools=Desk().tools(), llm=llm)
+        return told(GuardedAgent(agent, RefCheckerEvaluator("small")), QUESTION)
+
+    (output,), events, memory = asked([look, *coming])
+    assert str(output) == RIGHT
+    assert trace_of(output).attempts[0].question == QUESTION
+    assert "Rome" not in " ".join(events) + memory
+    with pytest.raises(DemurError, match="none of 3 replies"):
+        asked([look, *coming[:1] * 3])
 
 
 def test_a_handler_records_what_a_guarded_agent_found() -> None:

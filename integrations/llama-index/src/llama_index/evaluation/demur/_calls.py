@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
@@ -54,30 +54,23 @@ def conversation(messages: Iterable[ChatMessage]) -> list[BaseMessage]:
 
 def of_run(results: Iterable[Any]) -> list[BaseMessage]:
     """Return an agent's calls in a run as messages; what is no `ToolCallResult` is left out."""
-    return [*_of_run(results)]
-
-
-def _of_run(results: Iterable[Any]) -> Iterator[BaseMessage]:
+    read: list[BaseMessage] = []
     for one in results:
         if isinstance(one, ToolCallResult):
             output = one.tool_output
             nodes = getattr(output.raw_output, "source_nodes", None)
-            failed, id_ = output.is_error, one.tool_id
             about = (one.tool_name, one.tool_kwargs, output.content)
-            yield from called(*about, failed=failed, id=id_, nodes=nodes)
+            read += called(*about, failed=output.is_error, id=one.tool_id, nodes=nodes)
+    return read
 
 
 def contexts_of(output: AgentOutput) -> tuple[Document, ...]:
     """Return what an agent's answer is judged by: what its tools returned, and its calls.
 
-    These are the calls of the run that gave the answer. An output without results of tools, such as
-    that of a tool with `return_direct`, is judged by nothing.
+    These are the calls of the run that gave the answer. An output with calls whose results it does
+    not have, such as that of a tool with `return_direct`, is judged by nothing.
     """
     messages = of_run(output.tool_calls)
-    lost = len(output.tool_calls) * 2 > len(messages)
-    return () if lost else judged_by(messages, complete=True)
-
-
-def judged_by(messages: Sequence[BaseMessage], *, complete: bool) -> tuple[Document, ...]:
-    """Return what tools returned, and the calls (see `demur.shapes.tool_calls`)."""
-    return (*sources(messages), *tool_calls(messages, complete=complete))
+    if len(messages) < 2 * len(output.tool_calls):
+        return ()
+    return (*sources(messages), *tool_calls(messages, complete=True))
