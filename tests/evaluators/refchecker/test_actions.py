@@ -355,29 +355,6 @@ def test_a_report_about_all_fails_if_one_call_is_not_done(answer: str, result: A
     assert "cancel_order(id=2)" in quoted(found)
 
 
-@pytest.mark.parametrize("answer", ["Done.", "All done.", "Everyone was told.", "Both are told."])
-@pytest.mark.parametrize("result", ["Error: it has left the house", None])
-def test_a_report_that_names_nothing_fails_if_a_call_that_changes_something_is_not_done(
-    answer: str, result: Any
-) -> None:
-    made: list[Made] = [("cancel_order", {"id": 1}, "ok"), ("cancel_order", {"id": 2}, result)]
-    found = check(Judge(E), answer, *made)
-    assert labels(found) == [(C, FAILED if result else PENDING)]
-    assert "cancel_order(id=2)" in quoted(found)
-    for failed in ("search_orders", "get_order"):
-        looked: Made = (failed, {"id": 2}, "Error: busy")
-        assert check(Judge(E), answer, ("cancel_order", {"id": 1}, "ok"), looked).passed is True
-    again: Made = ("cancel_order", {"id": 2}, "ok")
-    assert check(Judge(E), answer, *made, again).passed is True
-
-
-def test_a_fact_in_which_all_stands_is_not_refuted_by_a_call_that_failed() -> None:
-    read: Made = ("get_goal", {}, "A stable sign-in on every device")
-    failed: Made = ("add_to_sprint", {"issue": 7}, "Error: closed")
-    found = check(Judge(E), "The aim is a stable login on every phone.", read, failed)
-    assert labels(found) == [(E, None)]
-
-
 def test_a_report_about_all_holds_if_a_failed_call_was_made_again() -> None:
     made: list[Made] = [
         ("cancel_order", {"id": 1}, "ok"),

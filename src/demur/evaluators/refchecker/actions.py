@@ -278,7 +278,7 @@ def _settled(
     if claim.label is ClaimLabel.ENTAILMENT and not report.is_doubtful(claim, least):
         if report.undone:
             return claim
-        if against := unfinished or _one_of_all(report, calls, alike):
+        if against := unfinished or _one_of_all(report, alike):
             return _refuted(claim, against)
         return claim.model_copy(update={"action": ActionOutcome.DONE if report.own else None})
     if not report.did:
@@ -301,22 +301,17 @@ def _is_closer(claim: Claim, call: Call, shared: int) -> bool:
     )
 
 
-def _one_of_all(report: _Report, calls: Sequence[Call], alike: Mapping[Call, int]) -> Call | None:
+def _one_of_all(report: _Report, alike: Mapping[Call, int]) -> Call | None:
     """Return an unfinished call that belongs to what a claim says of all, or None.
 
-    The call shares two words with the claim, or has the same tool as a call that was done. If the
-    claim shares words with no call, as "Done." and "Everyone was told." do, it is about each call
-    of this turn that changed something. The call was not made again with success.
+    The call shares two words with the claim, or has the same tool as a call that was done. It was
+    not made again with success.
     """
-    every = _first(report.words, "actions.every")
-    if alike and every:
-        tools = {call.tool for call in alike if call.status == "done"}
-        belonging = [call for call, shared in alike.items() if shared > 1 or call.tool in tools]
-    elif not alike and (report.did or (every and every.start() == 0)):
-        belonging = [call for call in calls if not (call.changes_nothing or call.earlier)]
-    else:
+    if not _says(report.words, "actions.every"):
         return None
-    succeeded = {call.arguments for call in calls if call.status == "done"}
+    done = [call for call in alike if call.status == "done"]
+    succeeded, tools = {call.arguments for call in done}, {call.tool for call in done[:1]}
+    belonging = (call for call, shared in alike.items() if shared > 1 or call.tool in tools)
     return next((c for c in belonging if c.unfinished and c.arguments not in succeeded), None)
 
 
