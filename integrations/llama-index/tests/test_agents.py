@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 from llama_index.core.agent.workflow import (
     AgentOutput,
     AgentStream,
@@ -22,8 +25,9 @@ from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context
 from pydantic import BaseModel
+from workflows.errors import WorkflowTimeoutError
 
-from demur import ActionOutcome, Annotate, DemurError, Evaluation, RefChecker, Regenerate
+from demur import ActionOutcome, Annotate, DemurError, Evaluation, RefChecker, Regenerate, Retrieve
 from demur.guard import REFUSAL, AnswerRejected, Block
 from demur.observe import Record
 from fake_agents import Called, Make, Reply, asked, calling, function_agent, react_agent, run
@@ -126,7 +130,6 @@ def test_the_model_is_told_what_was_wrong(make: Make) -> None:
         notes.append(feedback.text)
         return f"Wrong: {feedback.prompt}"
 
-    make(Desk().tools(), (LOOK,), WRONG, RIGHT)
     run(make(Desk().tools(), (LOOK,), WRONG, RIGHT, on_fail=Regenerate(tell)), QUESTION)
     (note,) = notes
     assert WRONG.removesuffix(".") in note
@@ -154,6 +157,27 @@ def test_a_report_holds_only_if_the_call_was_made(make: Make) -> None:
     assert str(output) == REPORT
     (claim,) = trace_of(output).attempts[0].evaluations[0].claims
     assert claim.action is ActionOutcome.DONE
+
+
+@guarded
+def test_what_a_retriever_finds_for_a_failed_claim_supports_the_next_answer(make: Make) -> None:
+    known = "The Prado, in Madrid, opened as a museum in 1819."
+    prado = "The Prado is in Madrid."
+    search = Retrieve(RunnableLambda(lambda query: [Document(known)]))
+    (output,), _, _ = told(make(Desk().tools(), (LOOK,), prado, prado, on_fail=search), "?")
+    assert str(output) == prado
+    assert output.demur["attempts"] == 2
+    assert [one["text"] for one in output.demur["evidence"]] == [known]
+
+
+@guarded
+def test_what_the_user_stated_supports_an_answer_if_the_conversation_counts(make: Make) -> None:
+    said = "My dog is called Bruno."
+    answer = "Your dog is called Bruno."
+    for counts in (False, True):
+        agent = make(Desk().tools(), answer, answer, answer, conversation=counts)
+        (output,), _, _ = told(agent, said)
+        assert (str(output) == answer) is counts
 
 
 @guarded
@@ -312,9 +336,25 @@ def test_agents_whose_answers_would_leave_unchecked_are_refused() -> None:
         GuardedAgent(code, RefChecker("small"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="output_cls"):
         GuardedAgent(FunctionAgent(llm=llm, output_cls=Form), RefChecker("small"))
-    ends: Any = {"llm": llm, "early_stopping_method": "generate"}
-    with pytest.raises(DemurError, match="early_stopping_method"):
-        run(GuardedAgent(FunctionAgent(**ends), RefChecker("small")), QUESTION)
+    plain = GuardedAgent(FunctionAgent(llm=llm), RefChecker("small"))
+    ends: Any = {"early_stopping_method": "generate"}
+    for agent in (
+        GuardedAgent(FunctionAgent(llm=llm, **ends), RefChecker("small")),
+        AgentWorkflow(agents=[plain], **ends),
+    ):
+        with pytest.raises(DemurError, match="early_stopping_method"):
+            run(agent, QUESTION)
+
+
+def test_the_time_limit_of_an_agent_holds_for_the_guarded_one() -> None:
+    def search(query: str) -> str:
+        """Search the guide."""
+        time.sleep(0.2)
+        return FOUND
+
+    agent = FunctionAgent(tools=[search], llm=calling((LOOK,), RIGHT), timeout=0.001)
+    with pytest.raises(WorkflowTimeoutError):
+        run(GuardedAgent(agent, RefChecker("small")), QUESTION)
 
 
 # --- Evaluators ----------------------------------------------------------------------------------

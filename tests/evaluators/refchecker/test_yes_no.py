@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from demur import (
     CallPolicy,
@@ -105,6 +106,22 @@ def test_a_judge_that_reads_the_question_gets_it_if_there_is_one() -> None:
         checker = RefChecker(server.model(), checker="lynx")
         checker.invoke(SAMPLE.model_copy(update={"question": None}))
     assert "{question}" not in server.prompts()[0]
+
+
+def test_a_report_of_an_action_has_the_limit_of_the_judge() -> None:
+    call = {"name": "send_mail", "args": {"to": "Dana"}, "id": "c"}
+    state = {
+        "messages": [
+            HumanMessage("Write to Dana."),
+            AIMessage("", tool_calls=[call]),
+            ToolMessage("sent", tool_call_id="c"),
+            AIMessage("I sent the mail to Dana."),
+        ]
+    }
+    with openai_server([sure("Yes", 0.65, "No")]) as server:
+        found = RefChecker(server.model(), checker=ASKED, claims="sentences").invoke(state)
+    assert found.passed is True
+    assert [claim.support for claim in found.claims] == [pytest.approx(0.65)]
 
 
 # --- What is read --------------------------------------------------------------------------------

@@ -56,12 +56,12 @@ class Call:
         """Return whether the call failed, or has not finished."""
         return self.status in ("failed", "pending")
 
-    @property
+    @cached_property
     def changes_nothing(self) -> bool:
         """Return whether the tool reads something or keeps a note, by its name."""
         return not (READING | _READ_FROM | _NOTES).isdisjoint(words_of(self.tool))
 
-    @property
+    @cached_property
     def only_reads(self) -> bool:
         """Return whether the name of the tool begins with reading, as in "search_flights"."""
         return only_reads(self.tool)

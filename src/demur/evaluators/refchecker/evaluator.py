@@ -428,8 +428,9 @@ class RefChecker(ClaimEvaluator):
 
         known = self._known(sample)
         seen = with_known(sample, known)
-        # The probabilities of a classifier are not those of a chat model.
-        least = None if self._classifier is not None else LEAST_SUPPORT
+        # It was chosen for chat models that label. A yes-or-no judge has a limit of its own.
+        labels = self._classifier is None and self._yes_no is None
+        least = LEAST_SUPPORT if labels else None
         labelled = yield from label_by_calls(claims, seen, judge, len(known), least)
         return replace(labelled, claims=quoting_known(labelled.claims, len(known)))
 

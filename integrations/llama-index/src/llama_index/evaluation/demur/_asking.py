@@ -179,12 +179,12 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
 
 
 @contextmanager
-def inside(config: RunnableConfig | None, meter: Meter) -> Iterator[Meter]:
+def inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
     """Run the engine with the guard's config, so that the guard hears of a guard inside."""
     token = var_child_runnable_config.set(config)
     try:
         with meter:
-            yield meter
+            yield
     finally:
         var_child_runnable_config.reset(token)
 

@@ -69,7 +69,9 @@ class GuardedAgent(BaseWorkflowAgent):
         agent: A `FunctionAgent` or a `ReActAgent`, without structured output.
         evaluators: As `GuardedQueryEngine` takes them.
         on_fail: What to do about an answer that fails. This argument, and those not described here,
-            are as `GuardedQueryEngine` takes them. None: the model answers again.
+            are as `GuardedQueryEngine` takes them. The `tell` of a `Regenerate` takes what the
+            model was told in the last attempt, at first "", and the `Feedback`, and returns what
+            it is told next. None: the model answers again, with demur's own words.
         budget: As `demur.Guard` takes it, for the answers between two calls of tools. The agent's
             `max_iterations` bounds how often the model calls tools instead.
         conversation: Whether the conversation supports the answer too: what the user stated, who is
@@ -108,6 +110,8 @@ class GuardedAgent(BaseWorkflowAgent):
                 "structured_output_fn"
             )
         given = {name: getattr(agent, name) for name in BaseWorkflowAgent.model_fields}
+        # LlamaIndex keeps what bounds a run beside the fields.
+        given |= {name: getattr(agent, f"_{name}", None) for name in ("timeout", "verbose")}
         super().__init__(**given)
         self._agent = agent.model_copy(update={"streaming": False})
         self._guard = Guard(
@@ -282,7 +286,8 @@ class _Step:
 
 async def _answer(given: dict[str, Any], config: RunnableConfig, step: _Step) -> dict[str, Any]:
     """Return an answer as the guard reads it."""
-    with inside(config, Meter()) as meter:
+    meter = Meter()
+    with inside(config, meter):
         try:
             answer = await step.ask(given["note"])
         finally:
