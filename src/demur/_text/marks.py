@@ -33,7 +33,8 @@ FORM = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】|\(\d{1,2}\)(?=[.,;]|\s*$)", re.
 # Brackets, and character references that are shown as brackets.
 _OPEN = r"(?:\\?\[|［|&(?:#0*91|#[xX]0*5[bB]|lbrack|lsqb);)"
 _CLOSE = r"(?:\\?\]|］|&(?:#0*93|#[xX]0*5[dD]|rbrack|rsqb);)"
-_UNSEEN = r"[\s\xad\u200b-\u200f\u2060\ufeff]{0,9}"
+# What a page does not show beside a number: "[7<b>]" reads "[7]" there.
+_UNSEEN = r"(?:[\s\xad\u200b-\u200f\u2060\ufeff]|<[/!a-zA-Z][^<>\n]{0,99}>){0,9}"
 # A citation by number, with the address that may follow in Markdown, or a citation by name.
 _INLINE = re.compile(
     rf"{_SPACES}(?:{_OPEN}{{1,2}}{_UNSEEN}(?P<bracket>{_NUMBERS}){_UNSEEN}{_CLOSE}{{1,2}}"

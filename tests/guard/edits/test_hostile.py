@@ -419,6 +419,8 @@ _FORGERY = re.compile(r"(?<!\w)\[[\s\u200b]*\^?7[\s\u200b]*\]|【\s*7\s*】")
 
 
 @settings(max_examples=100, deadline=None)
+@example(said="[7<b>]", form="numbers")
+@example(said="[<b>7</b>]", form="numbers")
 @given(_HOSTILE, IN_TEXT)
 def test_whatever_an_answer_says_nothing_runs_and_no_mark_is_its_own(said: str, form: Form) -> None:
     left = _left(f"Tall. {said}", form)
